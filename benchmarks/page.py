@@ -9,14 +9,18 @@ norm and update ratio beside. `nethook ui` serves it; Chromium, which has been o
 opens it. Measured, until the frame of the screen after:
 
 - from the start of a navigation: the first in a context of its own (nothing is in the browser's
-  cache, and the first time nothing of the run in the server's memory), and later ones in it;
+  cache), and later ones in it. The server has run for a few seconds then, as when a person opens
+  the link that it prints, and has begun to read the run;
 - from a click, until the view is answered.
 
-`first` is when the first figure is drawn with the new numbers (where a view has none: when its
-texts stand there), `all` when every text and every figure that is in sight is. What is further down
-is drawn after that, when the browser has nothing else to do. Each is done several times. `work` is
-processor time until all is drawn, of the browser (all its processes) and the server together: on a
-machine that has nothing else to do it takes about that long, or less where they work at once.
+`first` is when the first figure stands on the screen with the new numbers (where a view has none:
+when its texts stand there). After a navigation that is a picture which the server has drawn, since
+a browser takes about a second to run plotly.js; `live` is when plotly.js has drawn the first figure
+in its place, which can be zoomed and pointed at. `all` is when every text stands there and
+plotly.js has drawn every figure that is in sight. What is further down is drawn after that, when
+the browser has nothing else to do. Each is done several times. `work` is processor time until all
+is drawn, of the browser (all its processes) and the server together: on a machine that has nothing
+else to do it takes about that long, or less where they work at once.
 """
 
 from __future__ import annotations
@@ -140,7 +144,7 @@ class Work:
         return ticks / os.sysconf("SC_CLK_TCK")
 
 
-Times = tuple[float, float, float]  # seconds to the first figure, to all, and of work
+Times = tuple[float, float, float, float]  # seconds to first, live and all; and of work
 
 
 def measure(address: str) -> dict[str, list[Times]]:
@@ -186,16 +190,17 @@ SEEN = """[...document.querySelectorAll('.figure')].filter((f) => f.checkVisibil
     && f.getBoundingClientRect().top < innerHeight && f.getBoundingClientRect().bottom > 0)"""
 _LOOK = """window.nethookLook = (begin, before) => {
     window.acted = null;
-    let first = 0;
+    let first = 0, live = 0;
     const isNew = (e) => e.dataset.tag === window.nethookTag(e);
     const look = () => {
         if ((window.nethookSent || 0) > before) {
             const figures = SEEN;
             const texts = [...document.querySelectorAll('.section[id]')];
             const now = performance.now() - begin, drawn = figures.filter(isNew);
-            if (drawn.length && !first) first = now;
+            if (drawn.length && !live) live = now;
+            if ((live || figures.some((f) => f.dataset.drawn === 'still')) && !first) first = now;
             if (texts.every(isNew) && drawn.length === figures.length) {
-                window.acted = [first || now, now];
+                window.acted = [first || now, live || now, now];
                 return;
             }
         }
@@ -233,8 +238,8 @@ def _clicked(page: Any, act: str) -> Times:
 
 
 def _answered(page: Any, work: Work) -> Times:
-    first, last = _until(page, "window.acted")
-    return first / 1000, last / 1000, work.spent()
+    first, live, last = _until(page, "window.acted")
+    return first / 1000, live / 1000, last / 1000, work.spent()
 
 
 def _until(page: Any, expression: str) -> Any:
@@ -270,14 +275,14 @@ def main(steps: int, run: Path | None) -> None:
             finally:
                 server.kill()
         print(f"a run of {path.stat().st_size / 1e6:.0f} MB, {scale.SERIES + len(LOOP):,} series")
-    print(f"{'':28}{'bound':>7}{'first':>8}{'worst':>7}{'all':>8}{'worst':>7}{'work':>8}  seconds")
+    heads = ("bound", "first", "worst", "live", "worst", "all", "worst", "work")
+    print(f"{'':28}{''.join(f'{head:>7}' for head in heads)}  seconds")
     for name, each in found.items():
         bound = NAVIGATION if "navigation" in name else CLICK
-        first, last, work = zip(*each, strict=True)
-        print(
-            f"{name:28}{bound:7.1f}{statistics.median(first):8.2f}{max(first):7.2f}"
-            f"{statistics.median(last):8.2f}{max(last):7.2f}{statistics.median(work):8.2f}"
-        )
+        *times, work = zip(*each, strict=True)
+        pairs = [take(time) for time in times for take in (statistics.median, max)]
+        shown = [f"{bound:7.1f}", *(f"{each:7.2f}" for each in (*pairs, statistics.median(work)))]
+        print(f"{name:28}{''.join(shown)}")
     load, cores = os.getloadavg()[0], os.cpu_count()
     print(f"load {load:.1f} on {cores} cores: above the number of cores all times are longer")
 

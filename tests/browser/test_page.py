@@ -11,8 +11,8 @@ import pytest
 
 from nethook.page.folder import Folder
 from nethook.runs.writing.writer import RunWriter
-from tests.browser.conftest import violations
-from tests.browser.pages import folder_of_runs, served
+from tests.browser.conftest import Opened, violations
+from tests.browser.pages import folder_of_runs, link, served
 from tests.figures.shared import hostile, training
 
 
@@ -72,6 +72,39 @@ def test_every_view_fits_a_phone(visit, site, ids, name):
     opened.draw_all()
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= 390
     opened.picture(f"page-{name}-phone")
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme", "view"),
+    [(1366, "light", ""), (1366, "dark", ""), (390, "light", ""), (1366, "light", "/depth")],
+)
+def test_there_is_a_picture_while_the_browser_loads(browser, site, ids, width, scheme, view):
+    context = browser.new_context(viewport={"width": width, "height": 850}, color_scheme=scheme)
+    held = []
+    context.route("**/looks/plotly.js*", lambda route: held.append(route))
+    opened = Opened(context.new_page())
+    page = opened.page
+    page.on("console", lambda m: opened.problems.append(m.text))
+    page.goto(link(f"{site}/run/{ids['training']}{view}"), wait_until="commit")
+    opened.until("document.documentElement.dataset.ready === 'yes'")
+    frames = "[...document.querySelectorAll('.figure')].filter((f) => f.checkVisibility())"
+    shown = page.evaluate(f"{frames}.map((f) => [f.dataset.drawn, f.clientHeight])")
+    assert shown
+    assert {drawn for drawn, _ in shown} == {"still"}
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert violations(page) == []
+    name = f"{scheme}{'-phone' if width < 700 else ''}{view.replace('/', '-')}"
+    opened.picture(f"page-loading-{name}")
+    for route in held:
+        route.continue_()
+    opened.draw_all()
+    # What is drawn takes the room of the picture, so that nothing jumps. (On a phone the scale of
+    # colours stands below.)
+    if width > 700:
+        assert page.evaluate(f"{frames}.map((f) => ['still', f.clientHeight])") == shown
+    assert page.evaluate("document.querySelectorAll('.figure > svg').length") == 0
+    assert opened.problems == []
+    context.close()
 
 
 def test_a_finding_leads_to_its_chart(visit, site, ids):

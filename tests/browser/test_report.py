@@ -219,6 +219,7 @@ def test_nothing_is_blank_in_a_full_page_picture_or_in_print(browser, report):
         image.evaluate("(i) => i.getAttribute('href').length > 100 && i.getBBox().width > 50")
         for image in heatmaps.all()
     )
+    PICTURES.mkdir(parents=True, exist_ok=True)
     pages = page.pdf(path=PICTURES / "report.pdf", print_background=True)
     assert pages.startswith(b"%PDF")
     # A figure of colours is a picture in the file, and each of them is there.

@@ -22,3 +22,10 @@ def test_a_report_is_opened_where_asked(tmp_path, monkeypatch):
     monkeypatch.setattr("webbrowser.open", opened.append)
     run("report", training(), "-o", tmp_path / "a.html", "--open")
     assert opened == [(tmp_path / "a.html").as_uri()]
+
+
+def test_snapshots_are_shown_where_asked(tmp_path):
+    run("report", training(), "--to", tmp_path / "a.html")
+    run("report", training(), "--to", tmp_path / "b.html", "--pictures")
+    pages = [(tmp_path / name).read_text(encoding="utf-8") for name in ("a.html", "b.html")]
+    assert ['id="pictures"' in page for page in pages] == [False, True]

@@ -19,8 +19,10 @@ from nethook.drawing.render import (
     encode_cells,
     figure,
     payload,
+    picture,
     themed,
 )
+from nethook.drawing.stills.still import still
 from nethook.errors import MissingLibraryError, OptionError
 from nethook.text.escape import script_json
 from tests.drawing.codes import decode_codes
@@ -122,3 +124,18 @@ def test_a_payload_is_json_without_the_template():
     text = script_json(payload(spec()))
     assert json.loads(text)["layout"]["height"] > 0
     assert "template" not in json.loads(text)["layout"]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_picture_is_that_of_the_figure(theme) -> None:
+    cells = Cells(np.array([[[1.0, 10.0], [100.0, np.nan]]]), log=True)
+    trace = {"type": "heatmap", "cells": cells, "y": ["a", "b"], "coloraxis": "coloraxis"}
+    scale = {"cmin": 0, "cmax": 2, "colorscale": [[0, "#000000"], [1, "#ffffff"]]}
+    spec = {"data": [trace], "layout": {"coloraxis": scale, "height": 200}}
+    assert picture(spec, theme, 600) == still(figure(spec, theme).to_plotly_json(), 600)
+
+
+def test_a_picture_is_as_high_as_the_page_draws_the_figure() -> None:
+    spec = curves([Panel("loss", [Line("", [0, 1], [2.0, 1.0], colour=BLUE)])])
+    low = {**spec, "layout": {k: v for k, v in spec["layout"].items() if k != "height"}}
+    assert 'viewBox="0 0 700 300"' in picture(low, width=700)

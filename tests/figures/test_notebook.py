@@ -6,13 +6,16 @@ import sys
 import time
 from types import ModuleType, SimpleNamespace
 
+import plotly.io as pio
 import pytest
 import torch
 from torch import nn
 
 import nethook
+from nethook.drawing.plotly_figure import PLOTLY
 from nethook.errors import MissingLibraryError
 from nethook.figures.notebook import Live, _Drawn
+from nethook.runs.writing.writer import RunWriter
 
 
 class Cell:
@@ -35,6 +38,7 @@ class Cell:
 @pytest.fixture
 def cell(monkeypatch) -> Cell:
     made = Cell()
+    assert pio.renderers.default is not None  # Plotly looks for a notebook once: not for this one
     core, front = ModuleType("IPython.core.getipython"), ModuleType("IPython.display")
     core.get_ipython = lambda: SimpleNamespace()
     front.display = made.display
@@ -72,6 +76,10 @@ def test_it_is_redrawn_while_the_run_is_written(cell: Cell, tmp_path, monkeypatc
         until(lambda: len(cell.shown) > 1)
     until(lambda: not live._thread.is_alive())  # the run has ended, so it ends
     assert steps_of(cell.shown[-1]._figure) == 5  # and shows all of it
+    # JupyterLab never draws a figure of Plotly's anew, so there is one, and it is the last.
+    kinds = [list(shown._repr_mimebundle_()) for shown in cell.shown if isinstance(shown, _Drawn)]
+    assert PLOTLY in kinds[-1]
+    assert all(PLOTLY not in before and "text/html" in before for before in kinds[:-1])
     live.stop()
     assert "stopped" in repr(live)
 
@@ -79,16 +87,21 @@ def test_it_is_redrawn_while_the_run_is_written(cell: Cell, tmp_path, monkeypatc
 def test_a_notebook_gets_what_plotly_makes_of_the_figure() -> None:
     class Figure:
         def _repr_mimebundle_(self, include: object, exclude: object) -> dict[str, object]:
-            return {"application/vnd.plotly.v1+json": (include, exclude)}
+            return {PLOTLY: (include, exclude), "text/html": "<img>"}
 
-    bundle = _Drawn(Figure())._repr_mimebundle_(include={"text/html"}, exclude=None)
-    assert bundle == {"application/vnd.plotly.v1+json": ({"text/html"}, None)}
+    bundle = _Drawn(Figure(), last=True)._repr_mimebundle_(include={"text/html"}, exclude=None)
+    assert bundle == {PLOTLY: ({"text/html"}, None), "text/html": "<img>"}
+    assert _Drawn(Figure(), last=False)._repr_mimebundle_() == {"text/html": "<img>"}
 
 
 def test_before_the_first_step_it_says_so(cell: Cell, tmp_path) -> None:
     live = Live(tmp_path / "none.db", lambda: False, every=0.02)
     assert "waiting for the first step" in repr(cell.shown[0])
     live.stop()
+    with RunWriter(tmp_path / "empty.db"):
+        live = Live(tmp_path / "empty.db", lambda: False, every=0.02)
+        assert repr(cell.shown[-1]) == "waiting for the first step"
+        live.stop()
 
 
 def test_outside_a_notebook_it_says_what_to_type(tmp_path, monkeypatch) -> None:

@@ -52,6 +52,14 @@ def test_a_run_without_findings(
     assert (summary.steps, summary.loss, summary.spark) == (0, "", "")
 
 
+def test_a_crash_does_not_hide_what_was_found(tmp_path: Path) -> None:
+    with RunWriter(tmp_path / "a.db") as writer:
+        writer.info(ended={"error": "ValueError: x"})
+        writer.findings([{"code": "a", "severity": "warning", "message": "m", "first_step": 0}])
+    summary = summary_of(entry(tmp_path / "a.db"))
+    assert (summary.verdict, summary.severity) == ("1 warning", "error")
+
+
 def test_a_file_that_is_no_run_says_why(tmp_path: Path) -> None:
     (tmp_path / "a.db").write_bytes(b"x" * 4096)
     for path in (tmp_path / "a.db", tmp_path / "none.db"):

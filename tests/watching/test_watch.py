@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import gc
+import io
 import pickle
 import re
+import sys
 import time
 import weakref
 from pathlib import Path
@@ -77,6 +79,20 @@ def test_it_says_what_it_is_and_what_it_cost(made, tmp_path, capsys):
     assert ": closed, step 3" in repr(watch)
     with pytest.raises(OptionError, match="was closed"):
         watch.log(x=1)
+
+
+def test_a_notebook_is_told_among_the_outputs_of_its_cell(made, tmp_path, monkeypatch):
+    class Stream(io.StringIO):
+        pass
+
+    Stream.__module__ = "ipykernel.iostream"  # where a kernel's streams come from
+    out, err = Stream(), Stream()
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "stderr", err)
+    with nethook.watch(*made, to=tmp_path / "run.db"):
+        steps(*made)
+    assert out.getvalue().startswith("nethook: 3 steps of ")
+    assert err.getvalue() == ""
 
 
 def test_start_up_opening_steady_and_closing_are_told_apart(made, tmp_path, capsys, monkeypatch):

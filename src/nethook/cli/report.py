@@ -21,6 +21,13 @@ def report(
         ),
     ] = None,
     older: OlderTo = None,
+    pictures: Annotated[
+        bool,
+        typer.Option(
+            "--pictures",
+            help="With snapshots (feature maps, attention): data may be recognized in them.",
+        ),
+    ] = False,
     show: Annotated[bool, typer.Option("--open", help="Open the report in a browser.")] = False,
 ) -> None:
     """Write a report of a run: one HTML file that works offline."""
@@ -28,7 +35,7 @@ def report(
         from nethook.figures.reports import report as write
         from nethook.text.escape import line
 
-        made = write(run, to or older or run.with_suffix(".html"))
+        made = write(run, to or older or run.with_suffix(".html"), pictures=pictures)
     if show:
         import webbrowser
 

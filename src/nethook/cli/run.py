@@ -247,7 +247,7 @@ def _chosen(options: Any, program: Program) -> RunOptions:
 
 def _start_page(chosen: RunOptions, *, show: bool) -> None:
     """Serves the page from another process, before the script can see anything of it."""
-    from nethook.running.page_process import missing, start_page
+    from nethook.running.live.page_process import missing, start_page
 
     if lacking := missing():
         parser().error(f"--ui: {lacking}")
@@ -324,7 +324,7 @@ def _trials(program: Program, options: Any) -> Any:
 
 
 def _live(session: Session) -> Any:
-    from nethook.running.status_line import StatusLine
+    from nethook.running.live.status_line import StatusLine
 
     # Of the ranks that a launcher has started, the first speaks for all.
     if sys.__stderr__ is None or launch().rank != 0:

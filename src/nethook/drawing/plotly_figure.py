@@ -1,12 +1,16 @@
 """The Plotly figure that nethook returns: in a notebook it brings a still picture along.
 
 Where a viewer knows Plotly's own type (JupyterLab, VS Code), that is shown. Elsewhere (a page of
-nbconvert, a notebook on a code host) there is HTML with the picture in it, without a script.
+nbconvert, a notebook on a code host) there is HTML with the picture in it, without a script. The
+picture is an `<img>`: of SVG in the HTML itself, viewers that do not trust a notebook leave nothing
+but its texts.
 """
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 from collections.abc import Container
 from typing import Any, Final
 
@@ -40,7 +44,7 @@ class Figure(go.Figure):  # type: ignore[misc]  # plotly has no types
         picture = still(self.to_plotly_json())
         bundle = {
             PLOTLY: {**json.loads(self.to_json()), "config": CONFIG},
-            "text/html": f"<div>{picture}</div>",
+            "text/html": _image(picture),
             "image/svg+xml": picture,
             "text/plain": repr(self),
         }
@@ -51,9 +55,19 @@ class Figure(go.Figure):  # type: ignore[misc]  # plotly has no types
         }
 
     def _repr_html_(self) -> str:
-        return f"<div>{still(self.to_plotly_json())}</div>"
+        return _image(still(self.to_plotly_json()))
 
     def __repr__(self) -> str:
         title = ((self.to_plotly_json().get("layout") or {}).get("title") or {}).get("text")
         named = f" {str(title).partition('<br>')[0]!r}" if title else ""
         return f"<Figure{named}: {len(self.data)} traces; .show() opens it>"
+
+
+def _image(picture: str) -> str:
+    """HTML that shows an SVG."""
+    said = re.search(r'aria-label="([^"]*)"', picture)
+    data = base64.b64encode(picture.encode("utf-8")).decode()
+    return (
+        f'<div><img alt="{said[1] if said else "figure"}" style="max-width:100%" '
+        f'src="data:image/svg+xml;base64,{data}"></div>'
+    )

@@ -1,4 +1,4 @@
-"""From a spec to what is shown: a Plotly figure, or JSON for a page.
+"""From a spec to what is shown: a Plotly figure, a still picture, or JSON for a page.
 
 A page gets arrays as base64 of their bytes, and the cells of heatmaps as 8-bit codes with their
 scale: code 0 is exactly the least, 252 exactly the greatest, in between 1/252 of the range.
@@ -14,7 +14,11 @@ import numpy as np
 
 from nethook.drawing.data import Cells, Spec
 from nethook.drawing.palette import ON_DARK, THEMES, faint, template
+from nethook.drawing.stills.still import WIDTH, still
 from nethook.errors import MissingLibraryError, OptionError
+
+HEIGHT: Final = 300
+"""Pixels of a figure that does not say how high it is."""
 
 TOP: Final = 252  # the code of the greatest
 INFINITE: Final = 253
@@ -38,6 +42,13 @@ def figure(spec: Spec, theme: str = "light") -> Any:
     data = [_with_numbers(trace) for trace in spec["data"]]
     layout = {**spec["layout"], "template": template(theme)}
     return Figure(themed({"data": data, "layout": layout}, theme))
+
+
+def picture(spec: Spec, theme: str = "light", width: int = WIDTH) -> str:
+    """A still picture of a spec, as SVG: all that can be seen without a pointer."""
+    data = [_with_numbers(trace) for trace in spec["data"]]
+    layout = {"height": HEIGHT, **spec["layout"], "template": template(theme)}
+    return still(themed({"data": data, "layout": layout}, theme), width)
 
 
 def themed(value: Any, theme: str, key: str = "") -> Any:

@@ -1,4 +1,4 @@
-"""What can run along the axis of curves besides steps: time, and epochs where they were logged."""
+"""What can run along the axis of curves besides steps: time, and epochs where they are known."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, Final
 import numpy as np
 
 from nethook.drawing.data import Floats, Integers
+from nethook.figures.epochs import epochs_of
 from nethook.figures.reading import Reading
 
 _KNOTS: Final = 200  # between which steps are placed on a straight line
-_EPOCH: Final = ("epoch", "epochs", "trainer/epoch", "train/epoch")
 
 
 def axes_of(reading: Reading) -> dict[str, dict[str, Any]]:
@@ -39,13 +39,8 @@ def _times(reading: Reading) -> tuple[Integers, Floats] | None:
 
 
 def _epochs(reading: Reading) -> tuple[Integers, Floats] | None:
-    """The epoch of each step, where the program logs it."""
-    for name in _EPOCH:
-        scalar = reading.scalars.get(name)
-        if scalar is not None and len(scalar) > 1:
-            there = np.isfinite(scalar.value)
-            return _knots(scalar.step[there], np.maximum.accumulate(scalar.value[there]))
-    return None
+    found = epochs_of(reading)
+    return None if found is None else _knots(*found)
 
 
 def _knots(step: Integers, at: Floats) -> tuple[Integers, Floats] | None:

@@ -1,4 +1,9 @@
-"""The overview of a run in a notebook's cell, redrawn while the run is written."""
+"""The overview of a run in a notebook's cell, redrawn while the run is written.
+
+While it is, the cell shows a picture. JupyterLab draws a figure of Plotly once, and leaves it as it
+is whatever comes later; only what is of another kind replaces it. So the figure that can be zoomed
+and pointed at comes last.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +16,7 @@ from nethook.errors import MissingLibraryError, RunFileError
 
 EVERY: Final = 2.0
 """Seconds between two looks."""
+_PLOTLY: Final = "application/vnd.plotly.v1+json"
 
 
 class Live:
@@ -46,28 +52,31 @@ class Live:
             now = _stamp(self._path)
             if now != last or over:
                 last = now
-                self._handle.update(self._shown())
+                self._handle.update(self._shown(last=over))
 
-    def _shown(self) -> Any:
+    def _shown(self, *, last: bool = False) -> Any:
         from nethook.figures.runs import overview
 
         try:
-            return _Drawn(overview(self._path, theme=self._theme))
+            figure = overview(self._path, theme=self._theme)
         except RunFileError as error:  # not there yet, or just being made
             return _Text(f"waiting for the first step ({error})")
+        return _Drawn(figure, last=last) if figure.data else _Text("waiting for the first step")
 
     def __repr__(self) -> str:
         return f"<Live {str(self._path)!r}: {'stopped' if self._stop.is_set() else 'on'}>"
 
 
 class _Drawn:
-    """A figure as data, in the place that it has; with a picture for viewers without scripts."""
+    """A figure in the place that it has: a picture of it, and where it is the last, all of it."""
 
-    def __init__(self, figure: Any) -> None:
+    def __init__(self, figure: Any, *, last: bool) -> None:
         self._figure = figure
+        self._last = last
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
-        return self._figure._repr_mimebundle_(include, exclude)
+        bundle = self._figure._repr_mimebundle_(include, exclude)
+        return bundle if self._last else {k: v for k, v in bundle.items() if k != _PLOTLY}
 
     def _repr_html_(self) -> Any:
         return self._figure._repr_html_()

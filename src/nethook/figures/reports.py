@@ -14,7 +14,9 @@ from nethook.runs.reading.run import Run
 _NEEDED: Final = ("jinja2", "markupsafe", "plotly", "plotly.offline")
 
 
-def report(run: Run | str | Path, to: str | Path = "report.html") -> Path:
+def report(
+    run: Run | str | Path, to: str | Path = "report.html", *, pictures: bool = False
+) -> Path:
     """Write a report of a run: one HTML file that opens without network.
 
         nethook.figures.report("runs/mnist.db", "report.html")
@@ -22,11 +24,14 @@ def report(run: Run | str | Path, to: str | Path = "report.html") -> Path:
     It has the verdict first, each finding beside the figure that shows it, then the overview, then
     every layer. The file has at most 8 MB, however long the run and however deep the model:
     heatmaps have at most 600 columns of 8-bit codes, in which the least and the greatest of every
-    column are kept. Batches and snapshots that a run saved never enter a report.
+    column are kept. A report is handed on, so it has no batches that a run saved, and
+    its snapshots only with `pictures=True`.
 
     Arguments:
         run: a run, or its path.
         to: where to; an existing report is replaced.
+        pictures: show snapshots: feature maps, attention, outputs of a few samples. Whoever reads
+            the report may recognize the data in them.
 
     Returns:
         The path of the report.
@@ -34,7 +39,7 @@ def report(run: Run | str | Path, to: str | Path = "report.html") -> Path:
     with _all_installed():
         from nethook.page.report.report import write_report
 
-        return write_report(run, to)
+        return write_report(run, to, pictures=pictures)
 
 
 def difference_page(difference: Difference, to: str | Path) -> Path:

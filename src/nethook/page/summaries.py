@@ -20,6 +20,8 @@ from nethook.runs.reading.results import Scalar
 from nethook.runs.reading.run import Run, open_run
 from nethook.runs.reading.settings import settings_of
 from nethook.runs.reading.shown_losses import ShownLoss, phase_of, shown_losses
+from nethook.text.findings import read_findings
+from nethook.text.findings import verdict as counted_findings
 from nethook.text.numbers import number
 
 _POINTS: Final = 120
@@ -123,6 +125,8 @@ def _verdict(run: Run) -> tuple[str, str]:
     verdict = verdict_of(run)
     if verdict.state == "findings":
         return verdict.why, verdict.severity
+    if verdict.state == "crashed" and run.findings:  # how it ended stands in another column
+        return counted_findings(read_findings(run.findings)), verdict.severity
     return verdict.state, verdict.severity
 
 

@@ -46,6 +46,7 @@ from nethook.watching.journal import Journal, Options
 from nethook.watching.loop.loose_tensors import LooseTensors, is_trained
 from nethook.watching.loop.optimizers import Optimizers
 from nethook.watching.loop.rebinding import Resolver
+from nethook.watching.measuring.loader_passes import LoaderPasses
 from nethook.watching.measuring.parameter_facts import ParameterFacts
 from nethook.watching.measuring.snapshots import Snapshots, SnapshotTap, checked
 from nethook.watching.measuring.taps import OutputTap, RoutedTap, described
@@ -184,6 +185,9 @@ def attach(
         session = (Session if own else SessionOfThreads)(journal, models, batches)
         _Builder(session, hooks, trees, chosen, parameters, optimizers).build()
         _put_snapshots(session, hooks, trees, checked(snapshots))
+        passes = LoaderPasses(journal, hooks.owner)
+        session.recorders.add(passes)
+        hooks.add(passes)
         if examine:
             _put_examinations(session, hooks)
         return session, hooks

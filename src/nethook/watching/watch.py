@@ -451,6 +451,11 @@ def _check_resume(to: str | Path | None, resume: bool, step: int | None) -> None
 
 
 def _say(line: str) -> None:
-    """One line on the standard error stream, where it mixes with no output of the script."""
-    if sys.stderr is not None:
-        sys.stderr.write(line + "\n")
+    """One line on the standard error stream, where it mixes with no output of the script.
+
+    A notebook shows that stream as an error, so its cells have the line among their outputs.
+    """
+    in_notebook = type(sys.stderr).__module__.partition(".")[0] == "ipykernel"
+    stream = sys.stdout if in_notebook else sys.stderr
+    if stream is not None:
+        stream.write(line + "\n")

@@ -19,7 +19,9 @@ def read(figure) -> ET.Element:
     picture = still(figure if isinstance(figure, dict) else figure.to_plotly_json())
     assert "<script" not in picture
     assert "nan" not in re.sub(r"<text.*?</text>|base64,[^\"]*", "", picture)
-    return ET.fromstring(picture)
+    root = ET.fromstring(picture)
+    assert root.get("aria-label")
+    return root
 
 
 def texts(root: ET.Element) -> list[str]:
@@ -75,3 +77,15 @@ def test_bands_bars_and_marks() -> None:
 
 def test_nothing_is_a_picture_too() -> None:
     assert read({"data": [], "layout": {}}).tag == f"{SVG}svg"
+
+
+def test_a_note_at_the_edge_is_not_cut_off() -> None:
+    def note(x: float) -> dict:
+        paper = {"xref": "paper", "yref": "paper", "x": x, "y": 1, "xanchor": "left"}
+        return {**paper, "text": "resumed from a checkpoint"}
+
+    layout = {"annotations": [note(0.2), note(1.0)], "margin": {"r": 10}}
+    root = read({"data": [], "layout": layout})
+    inside, edge = [each for each in root.iter(f"{SVG}text") if "resumed" in (each.text or "")]
+    assert inside.get("text-anchor") == "start"
+    assert (edge.get("text-anchor"), float(edge.get("x", 0))) == ("end", 898.0)

@@ -6,7 +6,7 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 from nethook.hooks.hook import Owner
-from nethook.hooks.process.loaders import LoaderBatches
+from nethook.hooks.process.loaders import LoaderBatches, LoaderStarts
 
 
 def test_each_batch_is_told_until_it_is_taken_off():
@@ -42,3 +42,21 @@ def test_a_dead_owner_is_told_nothing():
     finally:
         handle.remove()
     assert told == []
+
+
+def test_each_start_is_told_and_the_class_is_as_it_was():
+    data, before = TensorDataset(torch.arange(10)), vars(DataLoader)["__iter__"]
+    owner, told = Owner("test"), []
+    handle = LoaderStarts(owner, told.append)
+    handle.put_on()
+    loader = DataLoader(data, 4)
+    try:
+        assert [len(batch[0]) for _ in range(2) for batch in loader] == [4, 4, 2] * 2
+        assert told == [loader, loader]
+        owner.alive = False
+        list(loader)
+    finally:
+        handle.remove()
+    list(loader)
+    assert told == [loader, loader]
+    assert vars(DataLoader)["__iter__"] is before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import shutil
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import numpy as np
@@ -155,3 +156,34 @@ def test_a_run_that_breaks_while_it_is_looked_at(tmp_path) -> None:
     Path(path).unlink()
     text = str(ask(mine, f"/run/{run}"))
     assert "cannot be read" in text or "nothing here" in text
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("name", ["training", "hostile"])
+def test_a_browser_that_cannot_draw_yet_is_sent_pictures(views, ids, view, name) -> None:
+    asked = {"still": {"theme": "dark", "width": 700}}
+    sent = ask(views, f"/run/{ids[name]}/{view}", have=asked)
+    for part in sent["figures"].values():
+        assert ("still" in part) == (part["figure"] is not None)
+        if part["figure"] is None:
+            continue
+        picture = ET.fromstring(part["still"])
+        height = part["figure"]["layout"].get("height", 300)
+        assert picture.get("viewBox") == f"0 0 700 {height}"
+        # No name of a stranger's becomes an element or an attribute that is run.
+        kinds = {element.tag.rpartition("}")[2] for element in picture.iter()}
+        assert kinds <= {"svg", "rect", "text", "path", "polygon", "circle", "image"}
+        names = {attribute for element in picture.iter() for attribute in element.attrib}
+        assert not [each for each in names if each.lower().startswith("on")]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [None, 1, "x", [], {}, {"theme": "dark"}, {"theme": "pink", "width": 700},
+     {"theme": "dark", "width": 1e9}, {"theme": "dark", "width": True},
+     {"theme": ["dark"], "width": 700}, {"theme": "light", "width": 10**9}],
+)  # fmt: skip
+def test_pictures_are_sent_to_who_asks_for_them_well(views, ids, asked) -> None:
+    sent = ask(views, f"/run/{ids['training']}", have={"still": asked})
+    assert sent["figures"]
+    assert all("still" not in part for part in sent["figures"].values())

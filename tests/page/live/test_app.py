@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import re
 import time
@@ -53,6 +54,28 @@ def test_a_run_is_read_while_the_browser_loads(monkeypatch: pytest.MonkeyPatch) 
     reading = folder.open(entry).reading
     assert reading is not None
     wait_for(lambda: {"spread", "silent", "gradients"} <= {name for name, _ in reading._grids})
+
+
+def test_what_is_asked_for_first_is_made_before() -> None:
+    folder = Folder(training())
+    page = Page(folder, lambda: None)
+    page.warm()
+    assert folder.is_open(folder.id_of(training()))
+    client = Client(folder, warm=True)
+    address = next(a for a in re.findall(r'href="(/[^"]*)"', client.get("/").text) if "plotly" in a)
+    wait_for(lambda: "content-encoding" in client.get(address, Accept_Encoding="gzip").headers)
+    packed = client.get(address, Accept_Encoding="gzip, br")
+    plain = client.get(address)
+    assert "content-encoding" not in plain.headers
+    assert packed.headers["vary"] == plain.headers["vary"] == "Accept-Encoding"
+    assert gzip.decompress(packed.content) == plain.content
+    assert len(packed.content) < len(plain.content) / 3
+
+
+def test_a_run_that_cannot_be_read_does_not_hinder_the_page(tmp_path) -> None:
+    (tmp_path / "run.db").write_bytes(b"x" * 4096)
+    Page(Folder(tmp_path / "run.db"), lambda: None).warm()
+    Page(Folder(tmp_path / "later.db", wait=True), lambda: None).warm()
 
 
 def wait_for(what, seconds: float = 20.0) -> None:

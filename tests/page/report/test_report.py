@@ -7,6 +7,7 @@ import stat
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import nethook
@@ -91,6 +92,35 @@ def test_a_saved_batch_never_enters_a_report(made):
     assert "0.123456789" not in text  # what it holds is not
     assert "secret" not in text
     assert "0.76543" not in text  # nor are snapshots
+
+
+def test_snapshots_enter_a_report_only_where_they_are_wanted(parsed, tmp_path):
+    assert "pictures" not in {attrs.get("id") for _, attrs in parsed.elements}
+    path = nethook.figures.report(training(), tmp_path / "a.html", pictures=True)
+    text = path.read_text(encoding="utf-8")
+    assert "0.123456789" not in text  # batches never do
+    with_pictures = Page(text)
+    added = {name: figure for name, figure in with_pictures.figures.items() if "snapshots" in name}
+    kept = Reading(training()).snapshots
+    assert len(added) == len(kept) > 0
+    assert set(parsed.figures) == set(with_pictures.figures) - set(added)
+    assert all(figure["data"] for figure in added.values())
+    assert all(name in with_pictures.text for name in kept)
+
+
+def test_a_report_with_many_snapshots_keeps_its_size(tmp_path):
+    noise = np.random.default_rng(0).normal(size=(1, 12, 16, 16)).astype(np.float32)
+    with RunWriter(tmp_path / "a.db") as writer:
+        for layer in range(6):
+            writer.snapshot(f"conv{layer}", 0, noise)
+    one = contents(Reading(tmp_path / "a.db"), 3_000_000, pictures=True)
+    (all_of_it,) = (chapter for chapter in one if chapter.anchor == "pictures")
+    assert (len(all_of_it.sections), all_of_it.note) == (6, "")
+    room = sum(each.size for each in all_of_it.sections)
+    few = contents(Reading(tmp_path / "a.db"), room, pictures=True)
+    (some,) = (chapter for chapter in few if chapter.anchor == "pictures")
+    assert 0 < len(some.sections) < 6
+    assert some.note.startswith(f"{6 - len(some.sections)} of 6 layers are left out")
 
 
 def test_what_ran_is_told_and_what_it_cost(parsed):

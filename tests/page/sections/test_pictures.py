@@ -10,7 +10,7 @@ import pytest
 from nethook.figures.reading import Reading
 from nethook.page.report.links import ReportLinks
 from nethook.page.section import Subject
-from nethook.page.sections.pictures import kind_of, pictures
+from nethook.page.sections.pictures import all_pictures, kind_of, pictures
 from nethook.runs.writing.writer import RunWriter
 from tests.page.shown import figures_of, subject, text_of
 
@@ -47,6 +47,14 @@ def test_every_kind_is_drawn(kept: Subject, name: str, title: str) -> None:
     assert title in text_of(section)
     assert "3 snapshots" in text_of(section)
     assert figures_of(section)["snapshots"]["data"]
+
+
+def test_many_layers_stand_on_one_page_with_their_names(kept: Subject) -> None:
+    sections = all_pictures(kept)
+    assert [section.name for section in sections] == ["pictures-0", "pictures-1", "pictures-2"]
+    for place, (section, name) in enumerate(zip(sections, ("attn", "conv", "fc"), strict=True)):
+        assert f" of {name}" in text_of(section)
+        assert figures_of(section)[f"snapshots-{place}"]["data"]
 
 
 def test_a_layer_without_snapshots_has_no_section() -> None:

@@ -64,7 +64,8 @@ class _Picture:
         yield (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" '
             f'width="{self.width}" style="max-width:100%;height:auto" font-family="{_text(FONT)}" '
-            f'font-size="12" role="img"><rect width="100%" height="100%" fill="{self.paper}"/>'
+            f'font-size="12" role="img" aria-label="{_text(self._said())}">'
+            f'<rect width="100%" height="100%" fill="{self.paper}"/>'
         )
         for axis in self.axes.values():
             yield from self._axis(axis)
@@ -78,6 +79,14 @@ class _Picture:
         yield from self._legend()
         yield from self._colour_bar()
         yield "</svg>"
+
+    def _said(self) -> str:
+        """What the picture is, in words, for those who do not see it."""
+        title = _plain(str((self.layout.get("title") or {}).get("text") or "").partition("<br")[0])
+        names = [
+            _plain(str(note.get("text") or "")) for note in self.layout.get("annotations") or ()
+        ]
+        return title or next(filter(None, names), "figure")
 
     def _pair(self, trace: Mapping[str, Any]) -> tuple[Axis, Axis]:
         return self.axes[trace.get("xaxis") or "x"], self.axes[trace.get("yaxis") or "y"]
@@ -117,14 +126,18 @@ class _Picture:
             yield _words(12, 20 + 17 * row, _plain(text), colour, "start", size)
 
     def _legend(self) -> Iterator[str]:
-        named = [trace for trace in self.data if trace.get("name") and _is_shown(trace)]
+        named = [
+            (index, trace)
+            for index, trace in enumerate(self.data)
+            if trace.get("name") and _is_shown(trace)
+        ]
         if self.layout.get("showlegend") is not True or len(named) < 2:
             return
         right = self.right
-        for trace in reversed(named[:8]):
+        for index, trace in reversed(named[:8]):
             name = _plain(str(trace["name"]))
             right -= 7 * len(name) + 24
-            colour = _colour(trace, self.data.index(trace))
+            colour = _colour(trace, index)
             yield _line(right, self.top - 10, right + 14, self.top - 10, colour, 2.5)
             yield _words(right + 18, self.top - 6, name, self.ink, "start", 11)
 
@@ -267,6 +280,8 @@ class _Picture:
         strong = ' font-weight="600"' if "<b>" in str(note.get("text")) else ""
         size = (note.get("font") or {}).get("size", 11)
         text = _plain(str(note.get("text") or ""))
+        if side != "end" and x + 0.55 * size * len(text) / (1 + (side == "middle")) > self.width:
+            x, side = self.width - 2.0, "end"  # it would be cut off
         return _words(x, y + down, text, self.ink, side, size, strong)
 
 

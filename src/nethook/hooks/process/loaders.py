@@ -1,9 +1,11 @@
-"""Seeing the batches that data loaders hand out."""
+"""Seeing when data loaders start, and the batches that they hand out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+
+from torch.utils.data import DataLoader
 
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.wrapped import WrappedFunction
@@ -39,6 +41,37 @@ class LoaderBatches:
         """No more; `put_on` puts it on again."""
         if self._handle is not None:
             self._handle.remove()
+
+
+class LoaderStarts:
+    """A handle: `started` is told of every `DataLoader` that starts to hand out. May not raise."""
+
+    def __init__(self, owner: Owner, started: Callable[[DataLoader[Any]], None]) -> None:
+        wrapper = _OnIter(owner, "DataLoader", started)
+        self._handle = WrappedFunction(DataLoader, "__iter__", wrapper, on=False)
+
+    def put_on(self) -> None:
+        """From now on."""
+        self._handle.put_on()
+
+    def remove(self) -> None:
+        """No more."""
+        self._handle.remove()
+
+
+class _OnIter(Hook):
+    __slots__ = ("_started",)
+
+    def __init__(
+        self, owner: Owner, address: str, started: Callable[[DataLoader[Any]], None]
+    ) -> None:
+        super().__init__(owner, address)
+        self._started = started
+
+    def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        if self.owner.alive and args:
+            self._started(args[0])
+        return function(*args, **kwargs)
 
 
 class _OnNext(Hook):

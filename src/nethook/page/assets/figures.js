@@ -191,7 +191,8 @@ window.nethookFigures = (() => {
       resting = 0;
       if (!due.delete(next.name) || !next.frame.isConnected) { drawSoon(); return; }
       put(next.name, next.frame);
-      drawSoon();
+      // The next one waits until this one is on the screen; a page in the background has no frames.
+      if (document.hidden) drawSoon(); else requestAnimationFrame(() => drawSoon());
     };
     if (seen) now();
     else if (!resting) resting = idle(now) || 1;
@@ -208,13 +209,24 @@ window.nethookFigures = (() => {
   document.addEventListener("toggle", () => drawSoon(), true);
   window.addEventListener("scroll", () => drawSoon(), { passive: true });
 
-  function set(name, figure) {
+  // A picture until plotly.js is there, where curves are to be shown as they were sent.
+  function show(name, picture) {
+    const frame = frameOf(name), figure = figures.get(name);
+    const { x = "step", log = "", smooth = 0 } = hooks.curves();
+    if (!frame || plots.has(name) || (isCurves(figure) && (x !== "step" || log || smooth))) return;
+    frame.innerHTML = picture;
+    frame.style.height = `${figure.layout.height || 300}px`;
+    frame.dataset.drawn = "still";
+  }
+
+  function set(name, figure, picture) {
     const rows = (one) => (one && one.data[0] && one.data[0].type === "heatmap" ? String(one.data[0].y) : "");
     if (rows(figures.get(name)) !== rows(figure)) zooms.delete(name);
     figures.set(name, figure);
     const old = finer.get(name);
     finer.delete(name);
     due.add(name);
+    if (figure && picture && !window.Plotly) show(name, picture);
     if (old) refine(name); // a zoom stays while new numbers come
   }
   function forget() {

@@ -51,12 +51,25 @@
 
   // Asking
 
+  // How wide figures are going to be: most stand in a card.
+  function room() {
+    const card = document.createElement("div"), figure = document.createElement("div");
+    card.className = "card";
+    figure.className = "figure";
+    card.append(figure);
+    document.getElementById("main").append(card);
+    const wide = figure.clientWidth;
+    card.remove();
+    return wide;
+  }
+
   let asking = null;
   async function ask() {
     if (asking) asking.abort();
     const mine = asking = new AbortController();
     try {
-      const answer = await fetch(`/view?at=${encodeURIComponent(here())}`, { headers: { "Nethook-Have": JSON.stringify(have) }, signal: mine.signal });
+      const known = window.Plotly ? have : { ...have, still: { theme: draw.theme(), width: room() } };
+      const answer = await fetch(`/view?at=${encodeURIComponent(here())}`, { headers: { "Nethook-Have": JSON.stringify(known) }, signal: mine.signal });
       if (answer.status === 401) { location.reload(); return; }
       if (!answer.ok) throw new Error(await answer.text());
       const view = await answer.json();
@@ -67,6 +80,7 @@
       if (error.name !== "AbortError") there(false);
     } finally {
       if (mine === asking) asking = null;
+      loadSoon();
     }
   }
 
@@ -105,9 +119,9 @@
       if (!view.new) morph(section, html);
       section.dataset.tag = tag;
     }
-    for (const [name, { tag, figure }] of Object.entries(view.figures)) {
+    for (const [name, { tag, figure, still }] of Object.entries(view.figures)) {
       tags[`figure-${name}`] = tag;
-      figures.set(name, figure);
+      figures.set(name, figure, still);
     }
     have = { key: view.key, tags };
     state = view.state;
@@ -273,9 +287,21 @@
     event.preventDefault();
   });
 
-  // plotly.js loads beside everything else.
-  const script = document.getElementById("plotly-js");
-  if (!window.Plotly) script.addEventListener("load", () => figures.drawSoon());
+  // plotly.js loads beside everything else. To run it takes a second in which nothing else is done,
+  // so that waits until the pictures that came with the first answer are on the screen.
+  let loading = false;
+  function loadSoon() {
+    if (loading) return;
+    loading = true;
+    const load = () => {
+      const script = document.createElement("script");
+      script.src = document.getElementById("plotly-js").href;
+      script.addEventListener("load", () => figures.drawSoon());
+      document.head.append(script);
+    };
+    // A page in the background has no frames, and nobody who waits for one.
+    if (document.hidden) load(); else requestAnimationFrame(() => setTimeout(load, 0));
+  }
   window.nethookGo = go; // for benchmarks/page.py
   ask();
   follow();

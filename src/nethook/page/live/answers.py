@@ -1,7 +1,8 @@
 """What a browser is sent of a view: the frame where it is another one, and what has changed.
 
 A browser says where it is and what it has, by tags; the answer has the sections and figures whose
-tags differ. Something that cannot be made says so in its place.
+tags differ. Something that cannot be made says so in its place. While plotly.js is not loaded yet,
+figures come with a still picture, so that there is something to look at meanwhile.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ import hashlib
 import time
 import warnings
 from collections.abc import Mapping
-from contextlib import nullcontext
-from typing import Any
+from contextlib import nullcontext, suppress
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from nethook.drawing.render import payload
+from nethook.drawing.palette import THEMES
+from nethook.drawing.render import payload, picture
 from nethook.page.live.routes import Shown, Views
 from nethook.page.markup import empty_figure, escaped, render, section_html
 from nethook.page.section import Drawing, Section
@@ -28,7 +30,8 @@ def answer_of(views: Views, place: Place, have: object = None) -> dict[str, Any]
     Arguments:
         views: what can be shown.
         place: where the browser is.
-        have: what it has, as it says: `{"key": …, "tags": {name: tag}}`.
+        have: what it has, as it says: `{"key": …, "tags": {name: tag}}`; with `"still"` while it
+            cannot draw yet, and is sent pictures to show until then.
     """
     shown = views.show(place)
     kept = have if isinstance(have, Mapping) else {}
@@ -36,6 +39,7 @@ def answer_of(views: Views, place: Place, have: object = None) -> dict[str, Any]
     same = kept.get("key") == key
     tags = kept.get("tags") if same else {}
     tags = tags if isinstance(tags, Mapping) else {}
+    stills = _stills(kept.get("still"))
     begin = time.monotonic()
     with shown.of.lock if shown.of is not None else nullcontext():
         sections = {
@@ -44,7 +48,7 @@ def answer_of(views: Views, place: Place, have: object = None) -> dict[str, Any]
             if tags.get(f"section-{section.name}") != _short(section.tag)
         }
         figures = {
-            name: {"tag": _short(drawing.tag), "figure": _figure(drawing)}
+            name: {"tag": _short(drawing.tag), **_figure(drawing, stills)}
             for section in shown.sections
             for name, drawing in section.figures.items()
             if tags.get(f"figure-{name}") != _short(drawing.tag)
@@ -101,11 +105,37 @@ def _html(section: Section, shown: Shown) -> str:
         return f'<p class="note">{escaped(why[:500])}</p>'
 
 
-def _figure(drawing: Drawing) -> dict[str, Any] | None:
+class _Stills(NamedTuple):
+    """How pictures are to be: in which theme, and how many pixels wide."""
+
+    theme: str
+    width: int
+
+
+def _stills(asked: object) -> _Stills | None:
+    """How a browser asks for pictures: `{"theme": "dark", "width": 1130}`."""
+    if not isinstance(asked, Mapping):
+        return None
+    theme, width = asked.get("theme"), asked.get("width")
+    if not isinstance(theme, str) or theme not in THEMES:
+        return None
+    if isinstance(width, bool) or not isinstance(width, int) or not 200 <= width <= 4000:
+        return None
+    return _Stills(theme, width)
+
+
+def _figure(drawing: Drawing, stills: _Stills | None) -> dict[str, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             spec = drawing.make()
     except Exception as error:
         spec = empty_figure(f"This cannot be shown: {type(error).__name__}: {error}")
-    return None if spec is None else payload(spec)
+    if spec is None:
+        return {"figure": None}
+    made: dict[str, Any] = {"figure": payload(spec)}
+    if stills is not None:
+        with suppress(Exception), warnings.catch_warnings():  # the browser draws it soon anyway
+            warnings.simplefilter("ignore", RuntimeWarning)
+            made["still"] = picture(spec, *stills)
+    return made

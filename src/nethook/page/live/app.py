@@ -6,12 +6,14 @@
     /fine?run=ID&from=A&to=B        the curves of a run between two steps
     /looks/NAME                     stylesheets and scripts
 
-The shell comes at once, so that a browser loads plotly.js while the run is read.
+The shell comes at once, so that a browser loads plotly.js while the run is read. What is asked for
+first is made before: templates are compiled, scripts compressed, a single run is read.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gzip
 import hashlib
 import json
 import threading
@@ -33,7 +35,7 @@ from nethook.page.folder import Folder
 from nethook.page.live.answers import answer_of, digest_of
 from nethook.page.live.guard import Guard
 from nethook.page.live.routes import Views
-from nethook.page.markup import asset, looks, render
+from nethook.page.markup import asset, compile_templates, looks, render
 from nethook.page.urls import Place, read_place
 from nethook.text.escape import script_json
 
@@ -73,9 +75,20 @@ class Page:
         self.ending = threading.Event()
         self._looked = looked
         self._files = _files()
+        self._packed: dict[str, bytes] = {}
         seal = hashlib.sha256(b"".join(self._files.values())).hexdigest()[:12]
         data = {"seal": seal, "keys": _KEYS, "looks": Markup(looks())}
         self._shell = render("shell.html", data)
+
+    def warm(self) -> None:
+        """Make what is going to be asked for first; ends early where the server does."""
+        compile_templates()
+        if self.views.folder.single and not self.ending.is_set():
+            with suppress(Exception):  # who asks is told
+                answer_of(self.views, read_place("/", ""))
+        for name, content in self._files.items():
+            if not self.ending.is_set():
+                self._packed[name] = gzip.compress(content, 6, mtime=0)
 
     async def shell(self, request: Request) -> Response:
         """The page itself. The run is read meanwhile: its browser asks for it next."""
@@ -119,7 +132,12 @@ class Page:
         if name not in self._files:
             return line(404, "There is no such file.")
         kind = "text/css" if name.endswith(".css") else "text/javascript"
-        headers = {"Cache-Control": "max-age=31536000, immutable"}
+        headers = {"Cache-Control": "max-age=31536000, immutable", "Vary": "Accept-Encoding"}
+        packed = self._packed.get(name)
+        if packed is not None and "gzip" in request.headers.get("accept-encoding", ""):
+            return Response(
+                packed, media_type=kind, headers={**headers, "Content-Encoding": "gzip"}
+            )
         return Response(self._files[name], media_type=kind, headers=headers)
 
     async def _changes(self, place: Place, request: Request) -> AsyncIterator[bytes]:
@@ -154,6 +172,7 @@ def make_app(
     bound: str = "127.0.0.1",
     token: str = "",
     looked: Callable[[], None] = lambda: None,
+    warm: bool = False,
 ) -> Guard:
     """The application that serves a folder.
 
@@ -162,8 +181,11 @@ def make_app(
         bound: the address that the server is bound to.
         token: what a browser or script must show; "" for none.
         looked: called whenever somebody looks.
+        warm: make what is asked for first on a thread, at once.
     """
     page = Page(folder, looked)
+    if warm:
+        threading.Thread(target=page.warm, name="nethook-warm", daemon=True).start()
     routes = [
         Route("/view", page.view),
         Route("/events", page.events),

@@ -194,7 +194,13 @@ def start(
     elif with_token:
         token = new_token()
     looked = deque([time.monotonic()], maxlen=1)
-    app = make_app(folder, bound=host, token=token, looked=lambda: looked.append(time.monotonic()))
+    app = make_app(
+        folder,
+        bound=host,
+        token=token,
+        looked=lambda: looked.append(time.monotonic()),
+        warm=True,
+    )
     server = _bound(lambda number: Server(app, host, number), host, port)
     name = f"[{host}]" if ":" in host else host
     if host in ("0.0.0.0", "::"):

@@ -21,6 +21,7 @@ from nethook.page.sections.findings import MOST, findings
 from nethook.page.sections.layers import all_layers
 from nethook.page.sections.loop import loop
 from nethook.page.sections.model import model
+from nethook.page.sections.pictures import all_pictures
 from nethook.page.sections.ran import ran
 from nethook.page.sections.verdict import verdict
 from nethook.page.urls import Place
@@ -30,23 +31,30 @@ SIZE: Final = 8_000_000
 """Bytes of a report at most, with plotly.js."""
 _ROOM: Final = 20_000  # for what stands around sections
 _FINDINGS: Final = 0.35  # share of all that the figures of findings may take
+_PICTURES: Final = 0.4  # share of all that snapshots may take, where they are wanted
 _HEATMAPS: Final = 0.5  # share of the rest that heatmaps may take
 _MODULES: Final = 400  # of the tree
 _HERE: Final = Place("run")  # nothing is chosen
 
 
-def write_report(run: AnyRun, to: str | Path) -> Path:
+def write_report(run: AnyRun, to: str | Path, *, pictures: bool = False) -> Path:
     """Write the report of a run: see `nethook.figures.report`."""
     from plotly.offline import get_plotlyjs
 
     reading = Reading(run)
     script = get_plotlyjs()
-    chapters = contents(reading, SIZE - len(script.encode("utf-8")))
+    chapters = contents(reading, SIZE - len(script.encode("utf-8")), pictures=pictures)
     return write_whole(Path(to), page(reading.run.path.stem, chapters, script))
 
 
-def contents(reading: Reading, room: int) -> list[Chapter]:
-    """What a report of at most `room` bytes, without plotly.js, shows."""
+def contents(reading: Reading, room: int, *, pictures: bool = False) -> list[Chapter]:
+    """What a report of at most `room` bytes, without plotly.js, shows.
+
+    Arguments:
+        reading: the run.
+        room: bytes.
+        pictures: whether snapshots of outputs are shown, from which data may be recognized.
+    """
     anchors = {address: f"layer-{index}" for index, address in enumerate(reading.layers())}
     subject = Subject(reading, ReportLinks(anchors), reading.run.path.stem)
     room -= len(page("", [], "").encode("utf-8")) + _ROOM
@@ -54,6 +62,8 @@ def contents(reading: Reading, room: int) -> list[Chapter]:
     about = [made(ran(subject)), made(cost(subject))]
     middle = [made(loop(subject, _HERE)), made(all_depths(subject)), made(model(subject, _MODULES))]
     room -= sum(each.size for each in (first, *about, *middle))
+    shown = _pictures(subject, int(room * _PICTURES)) if pictures else None
+    room -= 0 if shown is None else sum(each.size for each in shown.sections)
     found = _findings(subject, room)
     room -= found.size
     heatmaps = _heatmaps(subject, int(room * _HEATMAPS))
@@ -66,7 +76,24 @@ def contents(reading: Reading, room: int) -> list[Chapter]:
     overview = [curves, heatmaps, depths, tree]
     chapters.append(Chapter("overview", "Overview", overview))
     chapters.append(Chapter("layers", "Layers", layers, "Every layer", note, filtered=bool(layers)))
+    if shown is not None:
+        chapters.append(shown)
     return [*chapters, Chapter("about", "What ran", about)]
+
+
+def _pictures(subject: Subject, room: int) -> Chapter | None:
+    """Snapshots of as many layers as there is room for; None where the run has none."""
+    found = [made(section, heading="h3") for section in all_pictures(subject)]
+    if not found:
+        return None
+    kept: list[Made] = []
+    for each in found:
+        if each.size <= room:
+            room -= each.size
+            kept.append(each)
+    left = len(found) - len(kept)
+    note = f"{left} of {len(found)} layers are left out: a report has at most 8 MB." if left else ""
+    return Chapter("pictures", "Pictures", kept, "Snapshots", note)
 
 
 def _findings(subject: Subject, room: int) -> Made:

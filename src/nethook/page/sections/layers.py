@@ -13,6 +13,7 @@ from nethook.drawing.heatmap import heatmap, height_of
 from nethook.drawing.quantities import QUANTITIES
 from nethook.figures.coverage import SOURCES, WHOLE, coverage, coverage_line
 from nethook.figures.reading import Reading
+from nethook.figures.runs import WORDS
 from nethook.page.markup import empty_figure
 from nethook.page.section import Drawing, Section, Subject
 from nethook.page.sections.folding import first_folds, fold_grid, groups_of, visible
@@ -115,10 +116,10 @@ def _explain(reading: Reading, chosen: str) -> str:
     said = [QUANTITIES[chosen].explain]
     measured = coverage(reading, chosen)
     if measured is not None and measured < WHOLE:
-        what = SOURCES.get(chosen, "outputs").replace("_", " ")
+        what = WORDS[SOURCES.get(chosen, "outputs")]
         said.append(
-            f"Measured in {share(measured)} of the steps ({what}): watching kept its budget; the "
-            "strip above the colours shows where."
+            f"The {what} were measured in {share(measured)} of the steps, to stay within the "
+            "budget of watching; the strip above the colours shows where."
         )
     return " ".join(said)
 

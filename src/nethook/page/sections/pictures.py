@@ -19,19 +19,36 @@ _STEPS: Final = 6  # that are shown of those that were kept
 _SUM: Final = 1e-3  # how far from 1 a row of probabilities may sum
 
 
-def pictures(subject: Subject, name: str) -> Section:
-    """The section of a layer's snapshots; nothing where none were kept."""
+def pictures(subject: Subject, name: str, place: int | None = None) -> Section:
+    """The section of a layer's snapshots; nothing where none were kept.
+
+    Arguments:
+        subject: the run.
+        name: the layer.
+        place: its number where several layers stand on one page, which then has their names.
+    """
     tag = repr((subject.tag, name, "pictures"))
-    figures = {"snapshots": Drawing(tag, lambda: pictures_spec(subject.reading, name))}
-    return Section("pictures", tag, lambda: _data(subject, name), figures)
+    end = "" if place is None else f"-{place}"
+    figure = f"snapshots{end}"
+    figures = {figure: Drawing(tag, lambda: pictures_spec(subject.reading, name))}
+    above = None if place is None else name
+    return Section(f"pictures{end}", tag, lambda: _data(subject, name, figure, above), figures)
 
 
-def _data(subject: Subject, name: str) -> dict[str, Any]:
+def all_pictures(subject: Subject) -> list[Section]:
+    """The sections of all layers that have snapshots."""
+    order = {address: place for place, address in enumerate(subject.reading.layers())}
+    names = sorted(subject.reading.snapshots, key=lambda name: order.get(name, len(order)))
+    return [pictures(subject, name, place) for place, name in enumerate(names)]
+
+
+def _data(subject: Subject, name: str, figure: str, above: str | None) -> dict[str, Any]:
     kept = subject.reading.snapshots.get(name)
+    data = {"kind": "", "steps": 0, "shape": "", "figure": figure, "above": above}
     if not kept:
-        return {"kind": "", "steps": 0, "shape": ""}
+        return data
     shape = " × ".join(str(size) for size in kept[-1].values.shape)
-    return {"kind": kind_of(kept[-1].values), "steps": len(kept), "shape": shape}
+    return {**data, "kind": kind_of(kept[-1].values), "steps": len(kept), "shape": shape}
 
 
 def kind_of(values: Floats) -> str:

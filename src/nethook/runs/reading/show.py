@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from nethook.text.escape import html_text, shorten
 from nethook.text.findings import read_findings, verdict, when
 from nethook.text.table import Table
+
+_KERNEL: Final = "ipykernel_launcher.py"  # what a notebook runs in
 
 
 def findings_table(findings: Sequence[Mapping[str, Any]]) -> Table:
@@ -38,7 +40,8 @@ def run_html(
         text = (
             command if isinstance(command, str) else " ".join(str(argument) for argument in command)
         )
-        parts.append(f"<div>{html_text(shorten(text, 200))}</div>")
+        if _KERNEL not in text:  # nobody has typed that
+            parts.append(f"<div>{html_text(shorten(text, 200))}</div>")
     parts.append(findings_table(findings).html())
     if len(ranks) > 1:
         rows = [(str(r.rank), r.state, f"{r.last_step:,}", shorten(r.problem, 80)) for r in ranks]

@@ -11,8 +11,8 @@ import threading
 from pathlib import Path
 from typing import Final, TextIO
 
-from nethook.running.bottom_row import BottomRow
 from nethook.running.following import Session
+from nethook.running.live.bottom_row import BottomRow
 from nethook.text.terminal import screen_of, style_of
 
 _EVERY: Final = 1.0  # seconds between two looks, in a terminal

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nethook.running.status_line import StatusLine, status_line
+from nethook.running.live.status_line import StatusLine, status_line
 from tests.running.made import made
 from tests.running.screens import Terminal
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,7 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 from tqdm import tqdm
 
-from nethook.running.bottom_row import BottomRow
+from nethook.running.live.bottom_row import BottomRow
 from nethook.text.paragraphs import Style
 from tests.running.screens import Terminal
 
@@ -102,6 +103,70 @@ def test_what_others_write_is_what_it_is_without_nethook(
         alone.stream.write(before)
         writer(alone, lambda _: None)
         assert _untimed(terminal.text()) == _untimed(alone.text())
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("bar", ["TQDMProgressBar", "RichProgressBar"])
+def test_the_bars_of_lightning_stay_as_they_are(bar: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import lightning
+    import torch
+    from lightning.pytorch import callbacks
+    from torch.utils.data import DataLoader, TensorDataset
+
+    class Net(lightning.LightningModule):
+        def __init__(self, each: Callable[[int], None]) -> None:
+            super().__init__()
+            self.net, self.each = torch.nn.Linear(3, 1), each
+
+        def training_step(self, batch: Any, index: int) -> torch.Tensor:
+            self.each(index)
+            loss = self.net(batch[0]).square().mean()
+            self.log("loss", loss.detach(), prog_bar=True)
+            return loss
+
+        def validation_step(self, batch: Any, index: int) -> None:
+            self.each(index)
+
+        def configure_optimizers(self) -> torch.optim.Optimizer:
+            return torch.optim.SGD(self.parameters(), lr=0.01)
+
+    data = DataLoader(TensorDataset(torch.ones(8, 3)), batch_size=2)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def train(terminal: Terminal, each: Callable[[int], None]) -> None:
+        monkeypatch.setattr("sys.stdout", terminal.stream)
+        trainer = lightning.Trainer(
+            max_epochs=2, accelerator="cpu", logger=False, enable_checkpointing=False,
+            enable_model_summary=False, callbacks=[getattr(callbacks, bar)()],
+        )  # fmt: skip
+        torch.manual_seed(0)
+        trainer.fit(Net(each), data, data)
+
+    with Terminal(rows=12) as beside, Terminal(rows=12) as alone:
+        row = BottomRow(beside.stream, Style(colour=True))
+        seen = 0
+
+        def each(step: int) -> None:
+            nonlocal seen
+            row.show(f"nethook: step {step}")
+            rows = beside.rows()
+            assert rows[-1] == f"nethook: step {step}"
+            assert not any("nethook" in line for line in rows[:-1])
+            seen += any("Epoch" in line for line in rows[:-1])
+
+        train(beside, each)
+        row.free()
+        train(alone, lambda _: None)
+        assert seen > 4
+        assert _bars(beside) == _bars(alone)
+
+
+def _bars(terminal: Terminal) -> list[str]:
+    """The rows of bars, with their times and speeds taken out."""
+    times = re.compile(r"\d+:\d+(:\d+)?|[\d.]+it/s|\?it/s|-+:-+(:-+)?|[━╸╺█▏▎▍▌▋▊▉]")
+    rows = [times.sub("", row).split() for row in terminal.text() if "Epoch" in row]
+    return [" ".join(row) for row in rows]
 
 
 def _untimed(lines: list[str]) -> list[str]:

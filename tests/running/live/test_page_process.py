@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from nethook.running import page_process
-from nethook.running.page_process import missing, start_page
+from nethook.running.live import page_process
+from nethook.running.live.page_process import missing, start_page
 
 
 def test_what_is_not_installed_is_named_with_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from nethook.errors import OptionError
 from nethook.runs.format.schema import MAX_SERIES, MAX_SNAPSHOT, MAX_UNITS, PHASES
 from nethook.runs.paths import new_run_path
 from nethook.runs.writing.connection import WAL_LIMIT, DiskError
+from nethook.runs.writing.listening import Listener, say_into
 from nethook.runs.writing.opening import Opening, words_of
 from nethook.runs.writing.provenance import about_this_process
 from nethook.runs.writing.queue import CAPACITY, WindowQueue
@@ -66,6 +67,7 @@ class RunWriter:
         info: more facts about the run, as plain data.
         flush_every: seconds between two transactions.
         capacity: windows that may wait; when there are more, they merge.
+        listener: hears, on the writer's thread, what is written.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class RunWriter:
         capacity: int = CAPACITY,
         vfs: str | None = None,
         wal_limit: int = WAL_LIMIT,
+        listener: Listener | None = None,
     ) -> None:
         if not 0 <= rank < world_size:
             raise OptionError(
@@ -123,13 +126,16 @@ class RunWriter:
         self._units = list(opened.store.basis.units) if opened else []
         self._layout = layout_of(self._units)
         self._queue = WindowQueue(capacity)
+        self._listener = listener
+        if listener is not None:
+            listener.opened(self.path, dict(self._series), say_into(self._queue))
         self._provisional = time.monotonic()
         self._pid = os.getpid()
         self._thread = threading.Thread(
             # The thread holds the connection, and not this object: a child that is forked gets a
             # copy of this object but not of the thread, and so can never close what is not its own.
             target=write_until_stopped,
-            args=(opened or opening, self._queue, self._health, flush_every),
+            args=(opened or opening, self._queue, self._health, flush_every, listener),
             name="nethook-writer",
             daemon=True,
         )
@@ -288,8 +294,9 @@ class RunWriter:
 
     @property
     def seconds(self) -> float:
-        """Seconds of the processor that writing has taken so far, on its own thread."""
-        return self._health.seconds
+        """Seconds of the processor that writing has taken so far, on threads of its own."""
+        listening = 0.0 if self._listener is None else self._listener.seconds
+        return self._health.seconds + listening
 
     def stay_open(self) -> None:
         """At the end of the program somebody will close it, and it need not do so by itself."""

@@ -11,14 +11,12 @@ from nethook.stats.fields import magnitude_edges
 def bin_edges() -> Edges:
     """Where the 645 bins begin and end: 646 numbers, in ascending order.
 
-    The bin of zero has no width: it reaches to the smallest number there is, so that no two edges
-    are equal. The outermost bins end at twice their beginning.
+    The bin of zero has no width: it lies between −0.0 and 0.0, as floats have them. The outermost
+    bins end at twice their beginning.
     """
     sides = magnitude_edges()[1:]
-    outer = [sides[-1] * 2]
-    zero = np.nextafter(0.0, 1.0)
-    # −outer | −2^40 … −2^−40 | −0 | smallest | 2^−40 … 2^40 | outer
-    return np.concatenate((-np.array(outer), -sides[::-1], [0.0, zero], sides, outer))
+    outer = sides[-1:] * 2
+    return np.concatenate((-outer, -sides[::-1], [-0.0, 0.0], sides, outer))
 
 
 def fold(counts: Counts, edges: Edges, most: int) -> tuple[Counts, Edges]:

@@ -124,8 +124,8 @@ class Feed:
 
     def _hand_over(self, *, now: bool = False) -> None:
         for key, points in self._points.items():
-            if values := points.take(now=now):
-                self._put(key, _scalars(points.step, values))
+            for step, values in points.take(now=now):
+                self._put(key, _scalars(step, values))
         if self._wants_all:
             step = self._histograms.step
             for tag, counts in self._histograms.take(self._numbers.keys, now=now):

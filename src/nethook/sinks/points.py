@@ -75,19 +75,25 @@ class Points:
         steps = (int(point[0]) for point in fresh)
         self._ahead += [(step, tag, value) for step, value in zip(steps, values, strict=True)]
 
-    def take(self, *, now: bool = False) -> dict[str, float]:
-        """The point that is due, or {}."""
+    def take(self, *, now: bool = False) -> list[tuple[int, dict[str, float]]]:
+        """The point that is due, with its step; several where each window is wanted."""
         if not now and time.monotonic() - self._sent < self._every:
-            return {}
+            return []
         if now:
             self.step = max((self.step, *(step for step, _, _ in self._ahead)))
         due = [point for point in self._ahead if point[0] <= self.step]
         self._ahead = [point for point in self._ahead if point[0] > self.step]
+        taken = []
+        if not self._every:  # a scalar may come later than the window of its step
+            for step in sorted({point[0] for point in due} - {self.step}):
+                late = {tag: value for at, tag, value in due if at == step}
+                taken.append((step, {**self._rates, **late}))
+            due = [point for point in due if point[0] == self.step]
         for _, tag, value in due:
             self._fold(tag, value)
-        if not self._sums:
-            return {}
-        self._sent = time.monotonic()
-        values = {tag: total / weight for tag, (total, weight) in self._sums.items()}
-        self._sums.clear()
-        return {**self._rates, **values}
+        if self._sums:
+            self._sent = time.monotonic()
+            values = {tag: total / weight for tag, (total, weight) in self._sums.items()}
+            self._sums.clear()
+            taken.append((self.step, {**self._rates, **values}))
+        return taken

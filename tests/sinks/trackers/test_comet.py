@@ -65,12 +65,13 @@ def test_findings_are_tags_and_the_report_is_an_asset(tmp_path):
     read = messages(tmp_path / "comet")
     with nethook.open_run(done.path) as run:
         codes = {str(finding["code"]) for finding in run.findings}
-    text = json.dumps(read)
+    [file] = (tmp_path / "comet").glob("*.zip")
+    with zipfile.ZipFile(file) as archive:
+        text = json.dumps(read) + archive.read("experiment.json").decode()
     assert codes
     for code in codes:
         assert f"nethook:{code}" in text
     assert "nethook/verdict" in text
-    [file] = (tmp_path / "comet").glob("*.zip")
     with zipfile.ZipFile(file) as archive:
         heads = [archive.read(name)[:15].lower() for name in archive.namelist()]
     assert b"<!doctype html>" in heads

@@ -86,7 +86,7 @@ def test_odd_names_and_values_are_taken(tmp_path, store):
     sink = nethook.sinks.sink("mlflow")
     sink.begin(RunFacts("odd", tmp_path / "odd.db"))
     odd = ("outputs/a[0]", "block/relu#0/grad_norm", "loss/träin.py:3", "layer/(model)/x")
-    sink.scalars(1, {name: math.inf for name in odd} | {"nan": math.nan})
+    sink.scalars(1, dict.fromkeys(odd, math.inf) | {"nan": math.nan})
     sink.end("fine", None)
     names = set(the_run(MlflowClient()).data.metrics)
     assert names == {

@@ -105,11 +105,16 @@ def test_findings_are_alerts_and_the_report_is_an_artefact(tmp_path):
 def test_all_sends_histograms_of_at_most_512_bins(tmp_path):
     done = train(tmp_path / "run.db", ["wandb:all"])
     assert not problems(done.path)
-    shown = [
-        value
+    shown = {
+        name.removesuffix("._type"): row
         for row in rows(records(tmp_path))
-        for value in row.values()
-        if isinstance(value, dict) and value.get("_type") == "histogram"
-    ]
-    assert len(shown) >= 12  # outputs and gradients of 3 layers, 3 quantities of 4 parameters
-    assert all(len(each["values"]) + 1 == len(each["bins"]) <= 513 for each in shown)
+        for name in row
+        if name.endswith("._type")
+    }
+    # Outputs and gradients of 3 layers, 3 quantities of 4 parameters.
+    assert len(shown) >= 18
+    for name, row in shown.items():
+        assert len(row[f"{name}.values"]) + 1 == len(row[f"{name}.bins"]) <= 513
+    with nethook.open_run(done.path) as run:
+        counts = run.histograms("0.weight", "params").counts.sum()
+    assert sum(shown["nethook/params/0.weight"]["nethook/params/0.weight.values"]) == counts

@@ -58,6 +58,8 @@ class ClearmlSink(Sink):
 
         self.join()
         if self._task is None:
+            # A process of its own would be forked from this thread, and might wait for ever.
+            Task._report_subprocess_enabled = False
             if self._offline or not _has_account():
                 Task.set_offline(True)
             self._task = Task.init(

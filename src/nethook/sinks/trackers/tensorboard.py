@@ -96,7 +96,7 @@ def add_histogram(
     if values is None:
         middles = (ends[:-1] + ends[1:]) / 2
     else:
-        first = int(edges.searchsorted(ends[0]))
+        first = int(counts.nonzero()[0][0])
         middles = values[first : first + len(occupied)]
     writer.add_histogram_raw(
         tag,

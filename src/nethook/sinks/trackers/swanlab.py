@@ -103,7 +103,7 @@ class SwanlabSink(Sink):
             yield
             return
         lock = getattr(self._run, "_api_lock", None)
-        context = getattr(self._run, "_ctx", None)
+        context: Any = getattr(self._run, "_ctx", None)
         if lock is None or not hasattr(context, "_global_step"):
             raise NethookError(
                 "this version of swanlab would count nethook's rows among the script's own; let "

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import nethook
 from nethook.exporting.export import export
+from tests.processes import run_whole
 from tests.sinks.trackers.training import problems, sick, train
 
 
@@ -55,3 +59,34 @@ def test_findings_and_the_verdict_are_texts(tmp_path):
     assert codes
     texts = set(events.Tags()["tensors"])
     assert texts == {"verdict/text_summary", *(f"findings/{c}/text_summary" for c in codes)}
+
+
+SCRIPT = """
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(25):
+    x = torch.randn(16, 4)
+    optimizer.zero_grad()
+    nn.functional.mse_loss(model(x), x[:, :1]).backward()
+    optimizer.step()
+"""
+
+
+def test_nethook_run_sends_to_it(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    done = run_whole(
+        [
+            sys.executable, "-m", "nethook", "run", "--to-tracker", "tensorboard", "--to", "run.db",
+            "script.py",
+        ],
+        cwd=tmp_path, env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    events = read(tmp_path / "run-tensorboard")
+    [name] = [tag for tag in events.Tags()["scalars"] if tag.startswith("loss/")]
+    assert name == "loss/script.py:10"
+    assert events.Scalars(name)[-1].step == 24
+    assert "verdict/text_summary" in events.Tags()["tensors"]

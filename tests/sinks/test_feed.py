@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 
@@ -11,6 +12,8 @@ from torch import nn
 
 import nethook
 from nethook.errors import OptionError
+from nethook.runs.writing.queue import Delivery
+from nethook.sinks.feed import Feed
 
 
 class Noted(nethook.sinks.Sink):
@@ -89,6 +92,9 @@ def test_a_sink_is_told_in_order_and_by_its_own_thread(tmp_path):
 
         assert verdict == str(verdict_of(run))
     assert report is None
+    with nethook.open_run(tmp_path / "run.db") as run:
+        assert run.info["sinks"]["names"] == ["noted"]
+        assert run.info["sinks"]["seconds"] >= 0
     assert not sink.of("histogram")
     assert not events(tmp_path / "run.db")
 
@@ -163,7 +169,8 @@ def test_a_slow_sink_costs_the_run_file_nothing(tmp_path):
     sink = Slow(every=0)
     train(tmp_path / "run.db", sink, steps=20)
     with nethook.open_run(tmp_path / "run.db") as run:
-        assert len(run.series("0", "outputs")) == 20
+        series = run.series("0", "outputs")
+        assert series.steps.sum() == series.seen.sum() == 20
     assert sink.of("scalars")[-1][0] == 19  # the end waits for it
 
 
@@ -203,3 +210,23 @@ def test_what_is_no_sink_is_refused_before_anything_is_written(tmp_path):
     with pytest.raises(OptionError, match="`sinks` must be some of"):
         train(tmp_path / "run.db", "no-such-tracker")
     assert not (tmp_path / "run.db").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_child_neither_sends_nor_waits(tmp_path):
+    sink = Noted(every=0)
+    train(tmp_path / "first.db", Noted())
+    feed = Feed([sink])
+    feed.opened(tmp_path / "first.db", {}, lambda *_: None)
+    feed.heard(Delivery())
+    child = os.fork()
+    if child == 0:
+        began = time.monotonic()
+        feed.drain()
+        feed.end()
+        os._exit(int(time.monotonic() - began > 5))
+    _, status = os.waitpid(child, 0)
+    assert status == 0
+    feed.end()
+    assert sink.of("end")

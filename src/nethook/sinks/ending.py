@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nethook.doctor.verdict import verdict_of
-from nethook.errors import MissingLibraryError, RunFileError
+from nethook.errors import MissingLibraryError
 from nethook.runs.reading.run import Run
 
 
@@ -33,7 +33,7 @@ def ending_of(path: Path, *, report: bool) -> Iterator[Ending]:
             with Run(path, only=0) as run:
                 verdict = str(verdict_of(run))
             written = _report(path, Path(folder)) if report else None
-        except (RunFileError, OSError) as error:
+        except Exception as error:  # a mistake of ours must not end a training
             verdict, written = f"not judged: {error}", None
         yield Ending(verdict, written)
 

@@ -9,6 +9,7 @@ numbers are dropped. A sink that raises is switched off, and the run has one eve
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import deque
@@ -64,10 +65,16 @@ class Feed:
         self._idle = threading.Event()  # nothing waits for the trackers
         self._busy = threading.Lock()  # numbers are being made
         self._ending: Ending | None = None
+        self._pid = os.getpid()  # a forked child has this object, and not the thread
         self._thread: threading.Thread | None = None
         self._last_words: list[tuple[str, int, str]] = []
         self.seconds = 0.0
         """Seconds of the processor that trackers have taken, on their thread."""
+
+    @property
+    def names(self) -> list[str]:
+        """The sinks that are on."""
+        return [sink.name or type(sink).__name__ for sink in self._sinks]
 
     @property
     def problems(self) -> list[str]:
@@ -182,7 +189,7 @@ class Feed:
 
     def drain(self, timeout: float = PATIENCE) -> None:
         """Sends what is left, and waits until the trackers have it: the run may have events."""
-        if self._thread is None or self._ending is not None:
+        if self._thread is None or self._ending is not None or os.getpid() != self._pid:
             return
         with self._busy:
             self._hand_over(now=True)
@@ -192,7 +199,7 @@ class Feed:
     def end(self, timeout: float = PATIENCE) -> None:
         """The run is written to its end: sends the verdict and the report."""
         thread = self._thread
-        if thread is None or self._ending is not None:
+        if thread is None or self._ending is not None or os.getpid() != self._pid:
             return
         report = any(sink.wants_report for sink in self._sinks)
         with ending_of(self._facts.path, report=report) as ending:

@@ -305,9 +305,11 @@ class Watch:
             self._hooks.remove()
             session.passes.turn_off()
             session.journal.guard.alive = False
-            self._send_rest()
-            session.journal.writer.close()
-            self._ended = True
+            try:
+                self._send_rest()
+            finally:
+                session.journal.writer.close()
+                self._ended = True
         if self._feed is not None:
             self._feed.end()
             text += "".join(f"; {problem}" for problem in self.sink_problems)
@@ -321,6 +323,7 @@ class Watch:
         if self._feed is not None:
             self._session.journal.writer.flush()
             self._feed.drain()
+            self.keep(sinks={"names": self._feed.names, "seconds": self._feed.seconds})
 
     def _write_rest(self, began: float) -> str:
         """Writes what is still open, and looks at all of it; what to say of the run."""

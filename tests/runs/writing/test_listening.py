@@ -5,8 +5,6 @@ from nethook.runs.writing.writer import RunWriter
 
 
 class Ears:
-    seconds = 2.0
-
     def __init__(self, error: Exception | None = None) -> None:
         self.known = None
         self.heard_of = []
@@ -36,7 +34,7 @@ def write(path, ears, resume=False):
 
 def test_a_listener_hears_windows_notes_and_findings(tmp_path):
     ears = Ears()
-    writer = write(tmp_path / "run.db", ears)
+    write(tmp_path / "run.db", ears)
     assert ears.path == tmp_path / "run.db"
     assert ears.known == {}
     assert sum(steps for steps, _, _ in ears.heard_of) == 1
@@ -44,7 +42,6 @@ def test_a_listener_hears_windows_notes_and_findings(tmp_path):
     assert [found for _, _, found in ears.heard_of if found is not None] == [
         [{"code": "x", "severity": "info"}]
     ]
-    assert writer.seconds >= 2.0  # what it takes counts
     with open_run(tmp_path / "run.db") as run:
         [event] = run.events
     assert (event.kind, event.step, event.message) == ("sink-failed", 3, "told by a listener")

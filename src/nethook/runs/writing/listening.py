@@ -17,9 +17,6 @@ Say = Callable[[str, int, str], None]
 class Listener(Protocol):
     """Hears what the writer's thread takes out, before it is written."""
 
-    seconds: float
-    """Seconds of the processor that it has taken on threads of its own."""
-
     def opened(self, path: Path, series: Mapping[tuple[str, str], int], say: Say) -> None:
         """The run is open: its file, the rows of its series so far, and how to keep events."""
 

@@ -126,7 +126,6 @@ class RunWriter:
         self._units = list(opened.store.basis.units) if opened else []
         self._layout = layout_of(self._units)
         self._queue = WindowQueue(capacity)
-        self._listener = listener
         if listener is not None:
             listener.opened(self.path, dict(self._series), say_into(self._queue))
         self._provisional = time.monotonic()
@@ -294,9 +293,8 @@ class RunWriter:
 
     @property
     def seconds(self) -> float:
-        """Seconds of the processor that writing has taken so far, on threads of its own."""
-        listening = 0.0 if self._listener is None else self._listener.seconds
-        return self._health.seconds + listening
+        """Seconds of the processor that writing has taken so far, on its own thread."""
+        return self._health.seconds
 
     def stay_open(self) -> None:
         """At the end of the program somebody will close it, and it need not do so by itself."""

@@ -27,6 +27,10 @@ from nethook.sinks.known import TRACKERS, check_name
 STEPS = 300
 WARM = 60
 ROUNDS = 3
+_OFFLINE: dict[str, dict[str, Any]] = {
+    "clearml": {"offline": True},
+    "swanlab": {"mode": "offline"},
+}
 
 
 class Counted(nethook.sinks.Sink):
@@ -68,10 +72,7 @@ def make(name: str, detail: Any) -> nethook.sinks.Sink:
     """A sink that stays on this machine."""
     if name == "counted":
         return Counted(detail=detail)
-    options: dict[str, Any] = {"clearml": {"offline": True}, "swanlab": {"mode": "offline"}}.get(
-        name, {}
-    )
-    return nethook.sinks.sink(name, detail=detail, **options)
+    return nethook.sinks.sink(name, detail=detail, **_OFFLINE.get(name, {}))
 
 
 def main() -> None:

@@ -87,6 +87,8 @@ NEEDED_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) an
 # The native kernel does not link torch: one build serves every torch, and each Python has its own.
 ifdef TORCH
 NATIVE := build/native-$(shell $(USED) -c 'import sys; print(sys.implementation.cache_tag)' 2>/dev/null)/.built
+else ifdef TRACKERS
+NATIVE := build/native/.built
 else
 NATIVE := build/native$(VENV:.venv%=%)/.built
 endif
@@ -228,7 +230,7 @@ endif
 # The native kernel of nethook.stats, beside its sources. Without a compiler everything works, and
 # summaries are slower. CMake is asked every time it might be stale, and knows what to do: with TORCH
 # it begins from nothing, since it remembers the paths of an environment that may be gone.
-$(NATIVE): $(if $(TORCH),|) $(READY)
+$(NATIVE): $(if $(TORCH)$(TRACKERS),|) $(READY)
 $(NATIVE): CMakeLists.txt $(wildcard src/nethook/stats/native/*.cpp src/nethook/stats/native/*.h)
 	@echo "Building the native kernel ..."
 	@$(if $(TORCH),rm -rf $(@D))

@@ -40,6 +40,13 @@ EXTRAS := peers
 PEERS := yes
 endif
 
+# Trackers, whose pins differ from ours (tools/tracker_pins.py), with what the tests need.
+TRACKERS := $(filter trackers,$(MAKECMDGOALS))
+ifdef TRACKERS
+VENV := .venv-trackers
+EXTRAS := trackers,ui
+endif
+
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 CODE := src tests tools examples $(wildcard benchmarks)
@@ -60,6 +67,11 @@ else
 PINS := constraints.txt
 INSTALL := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check install --constraint $(PINS)
 endif
+ifdef TRACKERS
+# torch comes by pip, which knows where builds without CUDA are; pip would take hours for the rest.
+PINS := build/constraints-trackers.txt
+TRACKERS_INSTALL := $(UV_PIP) install --quiet --python $(BIN)/python --constraint $(PINS) hypothesis prometheus-client pytest
+endif
 ifeq ($(TORCH),nightly)
 # From torch's own registry, which has some other packages as well, in versions that are not ours.
 INSTALL += --index https://download.pytorch.org/whl/nightly/cpu --index-strategy unsafe-best-match
@@ -79,6 +91,8 @@ NEEDED_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) an
 # The native kernel does not link torch: one build serves every torch, and each Python has its own.
 ifdef TORCH
 NATIVE := build/native-$(shell $(USED) -c 'import sys; print(sys.implementation.cache_tag)' 2>/dev/null)/.built
+else ifdef TRACKERS
+NATIVE := build/native/.built
 else
 NATIVE := build/native$(VENV:.venv%=%)/.built
 endif
@@ -117,6 +131,12 @@ browser: $(NATIVE) ## Test the report and the page in Chromium; screenshots go t
 	@CHROMIUM="$$(tools/chromium)" OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/browser $(ARGS)
 
 # --strict: a link that leads nowhere ends it. tests/test_site.py looks at what is in the folder.
+# Each is written for real, without a network, and read back from its own files or a server on this
+# machine. ARGS="-k wandb" runs those of one.
+.PHONY: trackers
+trackers: $(NATIVE) ## Test W&B, MLflow, TensorBoard, trackio, Comet, ClearML and SwanLab, in an environment of their own
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/sinks/trackers $(ARGS)
+
 .PHONY: docs
 docs: $(READY) ## Build the documentation as a site that works offline: build/site/index.html
 	@$(BIN)/zensical build --clean --strict
@@ -187,13 +207,13 @@ clean: ## Remove the environments and everything else that make has created
 
 # scikit-build-core is installed first, and building is not isolated: in this way constraints.txt
 # holds for the build as well, whatever the version of pip.
-$(READY): pyproject.toml $(PINS) $(if $(TORCH)$(PEERS),$(UV))
+$(READY): pyproject.toml $(PINS) $(if $(TORCH)$(PEERS)$(TRACKERS),$(UV))
 	@$(NEEDED_PYTHON)
 	@$(USABLE) || { echo "Making an environment in $(VENV) ..."; $(PYTHON) -m venv --clear $(VENV); }
 	@echo "Installing PyTorch (the largest part, a minute or two) ..."
 	@$(INSTALL) torch scikit-build-core nanobind
 	@echo "Installing nethook and what goes with it ..."
-	@$(INSTALL) --no-build-isolation --editable ".[$(EXTRAS)]"
+	@$(if $(TRACKERS),$(TRACKERS_INSTALL),$(INSTALL)) --no-build-isolation --editable ".[$(EXTRAS)]"
 	@$(if $(TORCH),$(UV_PIP) check --quiet --python $(BIN)/python)
 	@printf '%s\n' "$$(pwd -P)" > $@
 	@echo "Ready."
@@ -205,6 +225,12 @@ $(UV): constraints.txt
 	@build/uv/bin/python -m pip --quiet --quiet --disable-pip-version-check install --constraint constraints.txt uv
 	@touch $@
 
+ifdef TRACKERS
+$(PINS): constraints.txt tools/tracker_pins.py
+	@mkdir -p build
+	@$(PYTHON) -m tools.tracker_pins > $@.part && mv $@.part $@
+endif
+
 ifdef TORCH
 $(PINS): constraints.txt tools/torch_pins.py
 	@$(NEEDED_PYTHON)
@@ -215,7 +241,7 @@ endif
 # The native kernel of nethook.stats, beside its sources. Without a compiler everything works, and
 # summaries are slower. CMake is asked every time it might be stale, and knows what to do: with TORCH
 # it begins from nothing, since it remembers the paths of an environment that may be gone.
-$(NATIVE): $(if $(TORCH),|) $(READY)
+$(NATIVE): $(if $(TORCH)$(TRACKERS),|) $(READY)
 $(NATIVE): CMakeLists.txt $(wildcard src/nethook/stats/native/*.cpp src/nethook/stats/native/*.h)
 	@echo "Building the native kernel ..."
 	@$(if $(TORCH),rm -rf $(@D))

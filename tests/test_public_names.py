@@ -41,6 +41,7 @@ PUBLIC = [
     "replay",
     "select",
     "set_parameter",
+    "sinks",
     "sites",
     "suspended",
     "trace",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook import figures as figures
     from nethook import init as init
     from nethook import interp as interp
+    from nethook import sinks as sinks
     from nethook import types as types
     from nethook.addresses.inputs import Inputs as Inputs
     from nethook.addresses.inputs import inputs as inputs
@@ -99,6 +100,7 @@ __all__ = [
     "replay",
     "select",
     "set_parameter",
+    "sinks",
     "sites",
     "suspended",
     "trace",
@@ -163,6 +165,7 @@ _MODULES = {
     "figures": "nethook.figures",
     "init": "nethook.init",
     "interp": "nethook.interp",
+    "sinks": "nethook.sinks",
     "types": "nethook.types",
 }
 

@@ -61,6 +61,8 @@ def test_everything_after_the_script_is_the_scripts(
         (("--to", "there.db", "--resume", "a.py"), "is not a run of nethook"),
         (("--to", "{time}.db", "--resume", "a.py"), "names a new file each time"),
         (("--step", "5", "a.py"), "--step needs --resume"),
+        (("--to-tracker", "wanddb", "a.py"), "--to-tracker must be some of wandb, tensorboard,"),
+        (("--to-tracker", "tensorboard:some", "a.py"), "got 'tensorboard:some'"),
         (("--resume", "--step", "-5", "a.py"), "must be a step number; got '-5'. Example: 5000."),
         (("--resume", "--step", "x", "a.py"), "must be a step number; got 'x'. Example: 5000."),
         (("--try-fix", "--try-steps", "0", "a.py"), "must be 1 or more; got '0'. Example: 100."),

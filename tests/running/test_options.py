@@ -23,6 +23,7 @@ from nethook.running.options import RunOptions
             keep_args=True,
             resume=True,
             step=5000,
+            sinks=("wandb", "tensorboard:all"),
         ),
     ],
 )

@@ -17,11 +17,13 @@ from tests.running.both import environment
 # A session that says when it ends, and a verdict that says what it was told.
 AROUND = """
 import sys
+from nethook.running.options import RunOptions
 from nethook.running.program import Program
 from nethook.running.runner import run_program
 
 class Session:
     mine = True
+    options = RunOptions("run.db", sinks={sinks})
     def begin(self): print("session begins")
     def end(self, error="", *, interrupted=False): print("session ends")
 
@@ -33,11 +35,16 @@ run_program(Program("script.py"), Session(), close, code_of=code_of if {with_cod
 
 
 def run(
-    folder: Path, script: str, code: int | None = None, *, with_code: bool = False
+    folder: Path,
+    script: str,
+    code: int | None = None,
+    *,
+    with_code: bool = False,
+    sinks: tuple[str, ...] = (),
 ) -> subprocess.CompletedProcess[str]:
     (folder / "script.py").write_text(script, encoding="utf-8")
     return run_whole(
-        [sys.executable, "-c", AROUND.format(code=code, with_code=with_code)],
+        [sys.executable, "-c", AROUND.format(code=code, with_code=with_code, sinks=sinks)],
         cwd=folder,
         env=environment(),
     )
@@ -48,6 +55,14 @@ def test_the_verdict_comes_after_all_that_the_script_has_registered(tmp_path: Pa
     done = run(tmp_path, script)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == ["script", "at exit", "session ends", "closed '' False"]
+
+
+def test_for_trackers_the_run_ends_before_what_the_script_has_registered(tmp_path: Path) -> None:
+    script = "import atexit; atexit.register(print, 'the tracker ends'); print('script')"
+    done = run(tmp_path, script, sinks=("wandb",))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[:3] == ["script", "session ends", "the tracker ends"]
+    assert done.stdout.splitlines()[-1] == "closed '' False"
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from nethook.runs.launch import launch
 SEVERITIES: Final = ("info", "warning", "error")
 _WITH_VALUE: Final = (
     *("--to", "--step", "--name", "--budget", "--include", "--exclude", "--fail-on"),
-    *("--try-steps", "--try-seconds"),
+    *("--try-steps", "--try-seconds", "--to-tracker"),
 )
 
 _HELP: Final = """\
@@ -179,6 +179,14 @@ def parser() -> argparse.ArgumentParser:
         default=30,
         help="with --try-fix: the time of each trial, its start included (default: 30)",
     )
+    add(
+        "--to-tracker",
+        metavar="NAMES",
+        type=_trackers,
+        default=(),
+        help="send the numbers to these trackers as well, such as wandb or wandb,tensorboard:all; "
+        "a run that the script has open there is used",
+    )
     add("--ui", action="store_true", help="serve a web page that shows the run while it trains")
     add("--live", action="store_true", help="print a status line to standard error while it trains")
     add(
@@ -202,6 +210,10 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _trackers(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
 def _fraction(text: str) -> float | None:
     if text.lower() == "none":
         return None
@@ -222,6 +234,8 @@ def _chosen(options: Any, program: Program) -> RunOptions:
 
     if options.step is not None and not options.resume:
         parser().error("--step needs --resume.")
+    if options.to_tracker:
+        _check_trackers(options.to_tracker)
     try:
         to = run_file(
             options.to,
@@ -242,7 +256,20 @@ def _chosen(options: Any, program: Program) -> RunOptions:
         resume=options.resume,
         step=options.step,
         examine=not options.no_examine,
+        sinks=options.to_tracker,
     )
+
+
+def _check_trackers(names: Sequence[str]) -> None:
+    """Ends here where a tracker is not known, or not installed; none is imported."""
+    from nethook.errors import NethookError
+    from nethook.sinks.known import check_name, split_name
+
+    try:
+        for name in names:
+            check_name(split_name(name)[0])
+    except NethookError as error:
+        parser().error(str(error).replace("`sinks`", "--to-tracker"))
 
 
 def _start_page(chosen: RunOptions, *, show: bool) -> None:

@@ -44,6 +44,20 @@ def ui(
             help="Require no token: anyone who can reach the address can read the runs.",
         ),
     ] = False,
+    base: Annotated[
+        str,
+        typer.Option(
+            "--base-path",
+            help="The path that a proxy has the page under, such as /proxy/8420/.",
+        ),
+    ] = "",
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-host",
+            help="The host name of that proxy (may be repeated); other names are refused.",
+        ),
+    ] = None,
     show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     wait: Annotated[bool, typer.Option("--wait", hidden=True)] = False,
     beside: Annotated[int | None, typer.Option("--beside", hidden=True)] = None,
@@ -59,6 +73,6 @@ def ui(
             path = Path("runs") if Path("runs").is_dir() else Path()
         serve(
             path, host=host, port=port, with_token=not no_token, token_file=token_file,
-            show=show, wait=wait, beside=beside,
+            show=show, wait=wait, beside=beside, allow_hosts=allow_host or (), base=base,
             say=lambda text: typer.echo(f"nethook ui: {text}", err=beside is not None),
         )  # fmt: skip

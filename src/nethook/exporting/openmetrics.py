@@ -42,16 +42,28 @@ def openmetrics(run: Run, name: str | None = None) -> str:
         run: which.
         name: the value of the label `run`; the name of the file otherwise.
     """
-    common = {"run": name if name is not None else run.path.stem, "rank": "0"}
-    lines = []
-    for metric in _metrics(run):
-        samples = [(labels, value) for labels, value in metric.samples if not math.isnan(value)]
-        if samples:
-            lines.append(f"# HELP {metric.name} {_escaped(metric.help)}")
-            lines.append(f"# TYPE {metric.name} {metric.kind}")
-            for labels, value in samples:
-                lines.append(f"{metric.name}{_labels({**common, **labels})} {_number(value)}")
-    return "\n".join(lines) + "\n"
+    return openmetrics_of_many({name if name is not None else run.path.stem: run})
+
+
+def openmetrics_of_many(runs: Mapping[str, Run]) -> str:
+    """The numbers of several runs, by the value of the label `run`: each metric stands once."""
+    families: dict[str, tuple[Metric, list[str]]] = {}
+    for name, run in runs.items():
+        common = {"run": name, "rank": "0"}
+        for metric in _metrics(run):
+            _, lines = families.setdefault(metric.name, (metric, []))
+            lines += [
+                f"{metric.name}{_labels({**common, **labels})} {_number(value)}"
+                for labels, value in metric.samples
+                if not math.isnan(value)
+            ]
+    text = []
+    for metric, lines in families.values():
+        if lines:
+            text.append(f"# HELP {metric.name} {_escaped(metric.help)}")
+            text.append(f"# TYPE {metric.name} {metric.kind}")
+            text += lines
+    return "".join(f"{line}\n" for line in text)
 
 
 def _metrics(run: Run) -> Iterator[Metric]:

@@ -19,6 +19,7 @@ class RunOptions(NamedTuple):
         resume: whether it goes on in the run that is there.
         step: with which step; None for the one after the last that is kept.
         examine: whether steps are examined on copies.
+        sinks: names of the trackers that get the numbers as well.
     """
 
     to: str
@@ -31,6 +32,7 @@ class RunOptions(NamedTuple):
     resume: bool = False
     step: int | None = None
     examine: bool = True
+    sinks: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """The options as text."""
@@ -42,4 +44,5 @@ class RunOptions(NamedTuple):
         fields: dict[str, Any] = json.loads(text)
         fields["include"] = tuple(fields["include"])
         fields["exclude"] = tuple(fields["exclude"])
+        fields["sinks"] = tuple(fields["sinks"])
         return cls(**fields)

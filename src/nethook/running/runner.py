@@ -50,7 +50,8 @@ def run_program(
         close: shows the verdict. It is called after everything that the script has registered
             with `atexit`, since it was registered before.
         code_of: with it, the run is closed when the script's last line was run, and the process
-            ends with the code that it returns, if it is not None.
+            ends with the code that it returns, if it is not None. It is closed then for trackers,
+            too: what the script has open in one ends with `atexit`.
 
     Raises:
         BaseException: what ends the script, so that the process ends as it would have without
@@ -101,10 +102,10 @@ def _end_with(
 ) -> None:
     """Ends with another code than the script's, where that was asked for."""
     outcome.seconds = time.monotonic() - outcome.began
-    if code_of is None or not session.mine:
+    if not session.mine or (code_of is None and not session.options.sinks):
         return
     session.end(outcome.error, interrupted=outcome.interrupted)
-    code = code_of(outcome)
+    code = None if code_of is None else code_of(outcome)
     if code is not None:
         raise SystemExit(code)
 

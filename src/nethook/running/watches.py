@@ -102,6 +102,7 @@ class Watches:
                     batches=options.batches,
                     keep_args=options.keep_args,
                     examine=options.examine,
+                    sinks=options.sinks,
                 )
             except RunExistsError:  # another process, or the run before
                 continue
@@ -131,6 +132,9 @@ class Watches:
         self._open = [pair for pair in self._open if pair[0] not in over]
         for watch in over:
             watch.close()
+            self._problems += [
+                f"{problem[:1].upper()}{problem[1:]}." for problem in watch.sink_problems
+            ]
             if watch.problem is not None:
                 what = "Not all" if watch.path.exists() else "Nothing"
                 self._problems.append(f"{what} of the run could be written: {watch.problem}.")

@@ -216,9 +216,12 @@ whether these were lost, or used in some other way."""
 RESUMED: Final = "resumed"
 """The run went on: when it had stopped, with which step it goes on, and what has changed."""
 
+SINK_FAILED: Final = "sink-failed"
+"""A tracker refused what it was sent: it gets nothing more, and the run goes on."""
+
 EVENTS: Final = (
     ORDER, MODE, GROUPS, PARAMETERS, MODEL_CHANGED, THREAD, STEP_SKIPPED, SCALE_CHANGED, CLOCK,
-    THINNED, FAILED, INTERRUPTED, CLOSED, NON_FINITE, WIPED_PASSES, RESUMED,
+    THINNED, FAILED, INTERRUPTED, CLOSED, NON_FINITE, WIPED_PASSES, RESUMED, SINK_FAILED,
 )  # fmt: skip
 """Every kind of event that watching writes."""
 

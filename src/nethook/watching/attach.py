@@ -28,6 +28,7 @@ from nethook.hooks.process.optimizers import on_every_step
 from nethook.hooks.process.origins import was_filled, was_loaded
 from nethook.hooks.scope import Scope
 from nethook.hooks.threads import Threads
+from nethook.runs.writing.listening import Listener
 from nethook.runs.writing.provenance import command
 from nethook.runs.writing.writer import RunWriter
 from nethook.stats.memory import sizes
@@ -142,6 +143,7 @@ def attach(
     threads: Threads,
     keep_args: bool = False,
     examine: bool = False,
+    listener: Listener | None = None,
 ) -> tuple[Session, Attachment]:
     """Opens the run and puts every hook on; if anything fails, nothing is left behind."""
     _check_made(models)
@@ -153,7 +155,7 @@ def attach(
     rank, world = _rank()
     writer = RunWriter(
         path, resume=resume, step=step, model=_model(trees, parameters),
-        rank=rank, world_size=world, capacity=QUEUE,
+        rank=rank, world_size=world, capacity=QUEUE, listener=None if rank else listener,
         info={
             **({"command": command(keep_args=True)} if keep_args else {}),
             "watch": {

@@ -30,6 +30,8 @@ from nethook.watching.threads import tell_others
 if TYPE_CHECKING:
     from nethook.doctor.finding import Finding
     from nethook.figures.notebook import Live
+    from nethook.sinks.feed import Feed
+    from nethook.sinks.sink import Sink
 
 QUANTITIES: Final = ("outputs", "grads", "params", "param_grads", "updates")
 """What can be watched."""
@@ -53,6 +55,7 @@ def watch(
     threads: Threads = "own",
     keep_args: bool = False,
     examine: bool = False,
+    sinks: Sequence[str | Sink] | str | Sink = (),
 ) -> Watch:
     """Follows a training run: every layer, every step, into one file. The run is not changed.
 
@@ -88,6 +91,8 @@ def watch(
             secrets are kept as `***`.
         examine: run experiments on copies of the model, in the first steps and at the end: at most
             1 % of the run, but up to 0.3 s, and never more than 2 s. The script sees nothing of it.
+        sinks: trackers that get the run's numbers while it trains: names such as "wandb" or
+            "tensorboard:all", or `nethook.sinks.Sink` objects.
 
     Returns:
         A `Watch`: a context manager, with `close()`, `log(**scalars)`, `findings`, `cost` and
@@ -106,7 +111,7 @@ def watch(
     return Watch(
         model, optimizer, to, resume=resume, step=step, include=include, exclude=exclude,
         quantities=quantities, budget=budget, phases=phases, snapshots=snapshots, batches=batches,
-        threads=threads, keep_args=keep_args, examine=examine,
+        threads=threads, keep_args=keep_args, examine=examine, sinks=sinks,
     )  # fmt: skip
 
 
@@ -131,6 +136,7 @@ class Watch:
         threads: Threads = "own",
         keep_args: bool = False,
         examine: bool = False,
+        sinks: Sequence[str | Sink] | str | Sink = (),
     ) -> None:
         began = time.perf_counter()
         check_threads(threads)
@@ -146,6 +152,7 @@ class Watch:
         if batches < 0:
             raise OptionError(f"`batches` must be at least 0; got {batches!r}. 0 holds none.")
         _check_resume(to, resume, step)
+        self._feed = _feed(sinks, models)
         _warn_of_strangers(models, optimizers)
         for module in models.values():
             other = _WATCHED.get(module)
@@ -160,7 +167,7 @@ class Watch:
             models, optimizers, Path("runs") / "{time}.db" if to is None else to,
             resume=resume, step=step, include=include, exclude=exclude, wanted=wanted,
             budget=budget, phases=shown, snapshots=snapshots or {}, batches=batches,
-            threads=threads, keep_args=keep_args, examine=examine,
+            threads=threads, keep_args=keep_args, examine=examine, listener=self._feed,
         )  # fmt: skip
         if self.resumed:
             self.keep(ended=None)  # how it ended before
@@ -216,6 +223,11 @@ class Watch:
     def problem(self) -> str | None:
         """Why nothing is being written at the moment, or was to the end; None where all is well."""
         return self._session.journal.writer.problem
+
+    @property
+    def sink_problems(self) -> list[str]:
+        """Which sinks were switched off, and why; the run has an event for each."""
+        return [] if self._feed is None else self._feed.problems
 
     @property
     def step(self) -> int:
@@ -293,12 +305,25 @@ class Watch:
             self._hooks.remove()
             session.passes.turn_off()
             session.journal.guard.alive = False
-            session.journal.writer.close()
-            self._ended = True
+            try:
+                self._send_rest()
+            finally:
+                session.journal.writer.close()
+                self._ended = True
+        if self._feed is not None:
+            self._feed.end()
+            text += "".join(f"; {problem}" for problem in self.sink_problems)
         if self.problem is not None:
             text += f"; not all of it could be written ({self.problem})"
         if text and not session.journal.guard.silent:
             _say(text)
+
+    def _send_rest(self) -> None:
+        """Has trackers get what is left, while the run can still keep that one of them failed."""
+        if self._feed is not None:
+            self._session.journal.writer.flush()
+            self._feed.drain()
+            self.keep(sinks={"names": self._feed.names, "seconds": self._feed.seconds})
 
     def _write_rest(self, began: float) -> str:
         """Writes what is still open, and looks at all of it; what to say of the run."""
@@ -398,6 +423,19 @@ def watch_of(model: nn.Module) -> Watch | None:
         if related and found is not None and not found.closed:
             return found
     return None
+
+
+def _feed(sinks: Sequence[str | Sink] | str | Sink, models: Mapping[str, nn.Module]) -> Feed | None:
+    """What tells trackers; None where there are none."""
+    if sinks == () or sinks == []:
+        return None
+    from nethook.sinks.feed import Feed
+    from nethook.sinks.known import chosen_sinks
+
+    kinds = ", ".join(type(model).__name__ for model in models.values())
+    feed = Feed(chosen_sinks(sinks), model=kinds)
+    feed.join()
+    return feed
 
 
 def _chosen(option: str, given: Sequence[str], choices: tuple[str, ...]) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ window.nethookFigures = (() => {
     const [first, last] = [...range].map((at) => toStep(figure, +at)).sort((a, b) => a - b);
     fetching = setTimeout(async () => {
       try {
-        const answer = await fetch(`${from}&from=${first}&to=${last}`);
+        const answer = await fetch(`${document.documentElement.dataset.base || ""}${from}&from=${first}&to=${last}`);
         if (!answer.ok || figures.get(name) !== figure) return;
         finer.set(name, (await answer.json()).data);
         redraw(name);

@@ -12,6 +12,7 @@
   let looked = ""; // the address that was last scrolled to
   let step = null;
   root.dataset.theme = draw.theme();
+  const base = root.dataset.base || ""; // the path that the page is under
   const here = () => location.pathname + location.search;
   const query = () => new URLSearchParams(location.search);
 
@@ -38,7 +39,7 @@
     step: () => step,
     fold: (value) => setParam("fold", value, { keep: true }),
     go(to, at) {
-      const address = new URL(to, location.origin);
+      const address = new URL(base + to, location.origin);
       if (at !== null) address.searchParams.set("step", at);
       go(address.pathname + address.search);
     },
@@ -69,7 +70,7 @@
     const mine = asking = new AbortController();
     try {
       const known = window.Plotly ? have : { ...have, still: { theme: draw.theme(), width: room() } };
-      const answer = await fetch(`/view?at=${encodeURIComponent(here())}`, { headers: { "Nethook-Have": JSON.stringify(known) }, signal: mine.signal });
+      const answer = await fetch(`${base}/view?at=${encodeURIComponent(here())}`, { headers: { "Nethook-Have": JSON.stringify(known) }, signal: mine.signal });
       if (answer.status === 401) { location.reload(); return; }
       if (!answer.ok) throw new Error(await answer.text());
       const view = await answer.json();
@@ -91,7 +92,7 @@
     if (source) source.close();
     source = null;
     if (document.hidden) return;
-    const mine = source = new EventSource(`/events?at=${encodeURIComponent(here())}`);
+    const mine = source = new EventSource(`${base}/events?at=${encodeURIComponent(here())}`);
     mine.onmessage = ({ data }) => { there(true); if (data !== state && !asking) ask(); };
     mine.onerror = () => {
       // One that was closed for good, by a server that had ended, is opened anew.
@@ -280,7 +281,7 @@
     else if (event.key === "[") press("layer-before");
     else if (event.key === "]") press("layer-after");
     else if (event.key === "ArrowLeft" || event.key === "ArrowRight") moveStep((event.key === "ArrowLeft" ? -1 : 1) * (event.shiftKey ? 10 : 1));
-    else if (event.key === "r") go("/");
+    else if (event.key === "r") go(`${base}/`);
     else if (event.key === "t") switchTheme();
     else if (event.key === "?") showKeys();
     else return;

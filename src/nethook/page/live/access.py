@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from collections.abc import Collection
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -39,14 +40,16 @@ def host_of(header: str) -> str:
     return name if port.isdigit() else ""
 
 
-def is_allowed(header: str, bound: str) -> bool:
+def is_allowed(header: str, bound: str, hosts: Collection[str] = ()) -> bool:
     """Whether a `Host` header names this server, which is bound to an address.
+
+    `hosts` are further names of it, in lower case: of a proxy in front of it.
 
     Names that another could let point here are not: addresses cannot be made to, and this machine's
     own name is known.
     """
     name = host_of(header)
-    if name in _LOCAL:
+    if name in _LOCAL or (name and name in hosts):
         return True
     if is_local(bound):
         return False
@@ -64,17 +67,22 @@ class Gate:
     Arguments:
         bound: the address that the server is bound to.
         token: what must be shown; "" for none.
+        hosts: further names that browsers may know this server by.
+        base: the path that it is under.
     """
 
-    def __init__(self, bound: str, token: str) -> None:
+    def __init__(self, bound: str, token: str, hosts: Collection[str] = (), base: str = "") -> None:
         self._bound = bound
-        self._check = TokenCheck(token)
+        self._hosts = frozenset(host.lower() for host in hosts)
+        self._check = TokenCheck(token, base)
 
     def answer(self, asked: Asked) -> Answer | None:
         """None for whoever may go on; for others what they are answered."""
-        if not is_allowed(asked.headers.get("host", ""), self._bound):
+        if not is_allowed(asked.headers.get("host", ""), self._bound, self._hosts):
             return Answer(
-                403, "This host name is not nethook's. Use the address that nethook printed.\n"
+                403,
+                "This host name is not nethook's. Use the address that nethook printed, or start "
+                "it with --allow-host and the name of the proxy.\n",
             )
         if asked.method not in ("GET", "HEAD", "POST"):
             return Answer(405, "Runs are read only.\n", {"Allow": "GET, HEAD, POST"})

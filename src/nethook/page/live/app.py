@@ -5,6 +5,7 @@
     /events?at=ADDRESS              an event whenever that is another than before
     /fine?run=ID&from=A&to=B        the curves of a run between two steps
     /looks/NAME                     stylesheets and scripts
+    /metrics[?run=ID]               numbers of the runs, as Prometheus reads them
 
 The shell comes at once, so that a browser loads plotly.js while the run is read. What is asked for
 first is made before: templates are compiled, scripts compressed, a single run is read.
@@ -18,7 +19,7 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import suppress
 from functools import lru_cache
 from typing import Final
@@ -31,9 +32,12 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route, Router
 
 from nethook.drawing.render import payload
+from nethook.exporting.openmetrics import CONTENT_TYPE
 from nethook.page.folder import Folder
 from nethook.page.live.answers import answer_of, digest_of
+from nethook.page.live.base_path import answer_with_base, with_base, without_base
 from nethook.page.live.guard import Guard
+from nethook.page.live.metrics import metrics_of
 from nethook.page.live.routes import Views
 from nethook.page.markup import asset, compile_templates, looks, render
 from nethook.page.urls import Place, read_place
@@ -68,17 +72,19 @@ class Page:
     Arguments:
         folder: the runs.
         looked: called whenever somebody looks.
+        base: the path that the page is under.
     """
 
-    def __init__(self, folder: Folder, looked: Callable[[], None]) -> None:
+    def __init__(self, folder: Folder, looked: Callable[[], None], base: str = "") -> None:
+        self._base = base
         self.views = Views(folder)
         self.ending = threading.Event()
         self._looked = looked
         self._files = _files()
         self._packed: dict[str, bytes] = {}
         seal = hashlib.sha256(b"".join(self._files.values())).hexdigest()[:12]
-        data = {"seal": seal, "keys": _KEYS, "looks": Markup(looks())}
-        self._shell = render("shell.html", data)
+        data = {"seal": seal, "keys": _KEYS, "looks": Markup(looks()), "base": base}
+        self._shell = with_base(render("shell.html", data), base)
 
     def warm(self) -> None:
         """Make what is going to be asked for first; ends early where the server does."""
@@ -102,13 +108,14 @@ class Page:
         """What is shown at a place, as far as the browser does not have it."""
         self._looked()
         have = _have(request.headers.get("nethook-have", ""))
-        made = await run_in_threadpool(answer_of, self.views, _place(request), have)
+        made = await run_in_threadpool(answer_of, self.views, self._place(request), have)
+        made = answer_with_base(made, self._base)
         # NaN and infinities are no JSON.
         return Response(script_json(made), media_type="application/json", headers=_NOT_KEPT)
 
     async def events(self, request: Request) -> Response:
         """A line whenever what is shown at a place has changed, from now until the browser goes."""
-        stream = self._changes(_place(request), request)
+        stream = self._changes(self._place(request), request)
         headers = {**_NOT_KEPT, "X-Accel-Buffering": "no"}
         return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 
@@ -126,6 +133,15 @@ class Page:
             script_json(payload(spec)), media_type="application/json", headers=_NOT_KEPT
         )
 
+    async def metrics(self, request: Request) -> Response:
+        """The numbers of runs for Prometheus. To be scraped is not to be looked at."""
+        text = await run_in_threadpool(
+            metrics_of, self.views.folder, request.query_params.get("run")
+        )
+        if text is None:
+            return line(404, "There is no such run.")
+        return Response(text, headers={"Content-Type": CONTENT_TYPE, **_NOT_KEPT})
+
     async def look(self, request: Request) -> Response:
         """A stylesheet or script."""
         name = request.path_params["name"]
@@ -139,6 +155,14 @@ class Page:
                 packed, media_type=kind, headers={**headers, "Content-Encoding": "gzip"}
             )
         return Response(self._files[name], media_type=kind, headers=headers)
+
+    def _place(self, request: Request) -> Place:
+        """The place that `at` names."""
+        try:
+            parts = urlsplit(request.query_params.get("at", "/"))
+        except ValueError:  # what is no address
+            return Place("nowhere")
+        return read_place(without_base(parts.path, self._base), parts.query)
 
     async def _changes(self, place: Place, request: Request) -> AsyncIterator[bytes]:
         yield b"retry: 1000\n\n"
@@ -173,6 +197,8 @@ def make_app(
     token: str = "",
     looked: Callable[[], None] = lambda: None,
     warm: bool = False,
+    hosts: Collection[str] = (),
+    base: str = "",
 ) -> Guard:
     """The application that serves a folder.
 
@@ -182,8 +208,10 @@ def make_app(
         token: what a browser or script must show; "" for none.
         looked: called whenever somebody looks.
         warm: make what is asked for first on a thread, at once.
+        hosts: further names that browsers may know the server by.
+        base: the path that it is under.
     """
-    page = Page(folder, looked)
+    page = Page(folder, looked, base)
     if warm:
         threading.Thread(target=page.warm, name="nethook-warm", daemon=True).start()
     routes = [
@@ -191,23 +219,18 @@ def make_app(
         Route("/events", page.events),
         Route("/fine", page.fine),
         Route("/looks/{name:path}", page.look),
+        Route("/metrics", page.metrics),
         Route("/{path:path}", page.shell),
     ]
-    return Guard(Router(routes), bound=bound, token=token, policy=_POLICY, ending=page.ending)
+    return Guard(
+        Router(routes), bound=bound, token=token, policy=_POLICY, ending=page.ending, hosts=hosts,
+        base=base,
+    )  # fmt: skip
 
 
 def line(status: int, text: str) -> Response:
     """An answer of one line."""
     return PlainTextResponse(f"{text}\n", status)
-
-
-def _place(request: Request) -> Place:
-    """The place that `at` names."""
-    try:
-        parts = urlsplit(request.query_params.get("at", "/"))
-    except ValueError:  # what is no address
-        return Place("nowhere")
-    return read_place(parts.path, parts.query)
 
 
 def _have(text: str) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Collection
 from typing import Final
 
 from starlette.datastructures import MutableHeaders
@@ -12,6 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nethook.page.live.access import Gate
+from nethook.page.live.base_path import scope_without_base
 from nethook.page.live.tokens import Answer, Asked
 
 LARGEST: Final = 1 << 20
@@ -37,20 +39,33 @@ class Guard:
         token: what must be shown; "" for none.
         policy: the content security policy.
         ending: is set when the server ends, so that no stream holds it up.
+        hosts: further names that browsers may know this server by.
+        base: the path that it is under.
     """
 
     def __init__(
-        self, app: ASGIApp, *, bound: str, token: str, policy: str, ending: threading.Event
+        self,
+        app: ASGIApp,
+        *,
+        bound: str,
+        token: str,
+        policy: str,
+        ending: threading.Event,
+        hosts: Collection[str] = (),
+        base: str = "",
     ) -> None:
         self.ending = ending
         self._app = app
-        self._gate = Gate(bound, token)
+        self._base = base
+        self._gate = Gate(bound, token, hosts, base)
         self._headers = {**_HEADERS, "Content-Security-Policy": policy}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] != "http":
             raise RuntimeError(f"nethook answers HTTP alone; got {scope['type']!r}.")
+
+        scope = scope_without_base(scope, self._base)
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import socket
 import tempfile
 import threading
 import time
 import webbrowser
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -85,6 +86,8 @@ def serve(
     show: bool = False,
     wait: bool = False,
     beside: int | None = None,
+    allow_hosts: Sequence[str] = (),
+    base: str = "",
     say: Callable[[str], object] = print,
 ) -> None:
     """Serve the page of a folder of runs, or of one run, until it is interrupted.
@@ -100,6 +103,8 @@ def serve(
         show: open a browser.
         wait: the run file may come later.
         beside: the number of a process; when it has ended and nobody looks any more, so does this.
+        allow_hosts: names by which a proxy in front of it is known: browsers may come by these.
+        base: the path that such a proxy has it under, such as `/proxy/8420/`.
         say: called with the link, once.
 
     Raises:
@@ -109,8 +114,9 @@ def serve(
         MissingLibraryError: what serves the page is not installed.
     """
     served = start(
-        place, host=host, port=port, with_token=with_token, token_file=token_file, wait=wait
-    )
+        place, host=host, port=port, with_token=with_token, token_file=token_file, wait=wait,
+        allow_hosts=allow_hosts, base=base,
+    )  # fmt: skip
     say(served.said)
     if not (with_token or is_local(host)):
         say("(without a token: anyone who can reach this address can read the runs)")
@@ -168,6 +174,8 @@ def start(
     with_token: bool = True,
     token_file: str | Path | None = None,
     wait: bool = False,
+    allow_hosts: Sequence[str] = (),
+    base: str = "",
 ) -> Served:
     """Bind a server for the page; `run` of what is returned serves it."""
     path = Path(place).expanduser().absolute()
@@ -185,7 +193,10 @@ def start(
             f"the page is served by {error.name}, which is not installed: pip install 'nethook[ui]'"
         ) from None
     from nethook.page.folder import Folder
+    from nethook.page.live.base_path import base_path
 
+    under = base_path(base)
+    hosts = [_host_name(name) for name in allow_hosts]
     folder = Folder(path, wait=wait)
     token, kept = "", None
     if token_file is not None:
@@ -195,18 +206,27 @@ def start(
         token = new_token()
     looked = deque([time.monotonic()], maxlen=1)
     app = make_app(
-        folder,
-        bound=host,
-        token=token,
-        looked=lambda: looked.append(time.monotonic()),
-        warm=True,
-    )
+        folder, bound=host, token=token, looked=lambda: looked.append(time.monotonic()),
+        hosts=hosts, base=under, warm=True,
+    )  # fmt: skip
     server = _bound(lambda number: Server(app, host, number), host, port)
     name = f"[{host}]" if ":" in host else host
     if host in ("0.0.0.0", "::"):
         name = socket.gethostname()
     way = f"run/{folder.id_of(path)}" if folder.single else ""
-    return Served(f"http://{name}:{server.port}/{way}", token, server, looked, kept)
+    # A proxy is reached by its own name, and such proxies speak HTTPS.
+    server_name = f"https://{hosts[0]}" if hosts else f"http://{name}:{server.port}"
+    return Served(f"{server_name}{under}/{way}", token, server, looked, kept)
+
+
+def _host_name(text: str) -> str:
+    """The name of a host, as `--allow-host` gives it."""
+    if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?", text):
+        raise OptionError(
+            f"`--allow-host` must be the name of a host such as hub.example.org; got {text!r}. "
+            "Leave out https://, the port and the path."
+        )
+    return text.lower()
 
 
 def _bound(make: Callable[[int], Server], host: str, port: int | None) -> Server:

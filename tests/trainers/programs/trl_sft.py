@@ -6,11 +6,14 @@ expect: nothing
 
 import random
 
-from datasets import Dataset
+from datasets import Dataset, disable_caching
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, set_seed
 from trl import SFTConfig, SFTTrainer
 
+from nethook.hf import NethookCallback
+
+disable_caching()
 set_seed(0)
 words = "the a red green small large cat dog bird eats sees likes fish bread milk .".split()
 vocab = {word: index for index, word in enumerate(["<pad>", "<eos>", "<unk>", *words])}
@@ -38,7 +41,7 @@ args = SFTConfig(
 )
 trainer = SFTTrainer(
     model, args, train_dataset=data.select(range(420)), eval_dataset=data.select(range(420, 500)),
-    processing_class=tokenizer,
+    processing_class=tokenizer, callbacks=[NethookCallback()],
 )
 trainer.train()
 logs = trainer.state.log_history

@@ -25,11 +25,16 @@ X = np.random.default_rng(0).normal(size=(32, 4)).astype("float32")
 Y = (X.sum(1) > 0).astype("int64")
 
 
-def made() -> Any:
+def made(*, functional: bool = False) -> Any:
     keras.backend.clear_session()  # layers are named as those of a new process
     keras.utils.set_random_seed(0)
-    layers = [keras.Input((4,)), keras.layers.Dense(8, activation="relu"), keras.layers.Dense(2)]
-    model = keras.Sequential(layers)
+    first, *rest = (
+        keras.Input((4,)), keras.layers.Dense(8, activation="relu"), keras.layers.Dense(2)
+    )  # fmt: skip
+    if functional:
+        model = keras.Model(first, rest[1](rest[0](first)))
+    else:
+        model = keras.Sequential([first, *rest])
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(optimizer=keras.optimizers.Adam(1e-2), loss=loss)
     return model
@@ -59,7 +64,7 @@ def test_a_training_is_one_run_with_the_trainers_numbers(tmp_path: Path) -> None
 
 
 def test_a_training_goes_on_in_its_run(tmp_path: Path) -> None:
-    model = made()
+    model = made(functional=True)
     fit(model, NethookCallback(tmp_path / "run.db"), epochs=1)
     model.save(tmp_path / "model.keras")
     fit(model, epochs=1)  # steps that the checkpoint does not have
@@ -69,6 +74,19 @@ def test_a_training_goes_on_in_its_run(tmp_path: Path) -> None:
         assert len(run.info["sessions"]) == 2
         assert run.ranks[0].last_step == 11
         assert run.scalars["trainer/epoch"].value.tolist() == [0, 1, 2]
+
+
+def test_a_model_that_names_its_weights_otherwise_has_another_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = made()
+    fit(model, NethookCallback(tmp_path / "run.db"), epochs=1)
+    model.save(tmp_path / "model.keras")
+    callback = NethookCallback(tmp_path / "run.db")
+    fit(keras.models.load_model(tmp_path / "model.keras"), callback, epochs=1)
+    assert callback.path is not None
+    assert callback.path.name.startswith("run-")
+    assert "this training does not go on in" in capsys.readouterr().err
 
 
 def test_a_backup_that_is_restored_goes_on_in_its_run(tmp_path: Path) -> None:

@@ -37,7 +37,11 @@ class Net(nn.Module):
 def net(callback: NethookCallback, **options: Any) -> Any:
     known = {"max_epochs": 3, "batch_size": 8, "lr": 1e-2, "verbose": 0, **options}
     return skorch.NeuralNetClassifier(
-        Net, criterion=nn.CrossEntropyLoss, optimizer=torch.optim.Adam, callbacks=[callback], **known
+        Net,
+        criterion=nn.CrossEntropyLoss,
+        optimizer=torch.optim.Adam,
+        callbacks=[callback],
+        **known,
     )
 
 

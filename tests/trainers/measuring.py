@@ -32,10 +32,13 @@ from tests.processes import run_whole
 from zoo.measure import Workers
 
 PROGRAMS: Final = Path(__file__).parent / "programs"
-PRELOADED: Final = (
-    "lightning.pytorch", "transformers", "trl", "sentence_transformers", "accelerate",
-    "ignite.engine", "ignite.metrics", "skorch", "stable_baselines3",
-)  # fmt: skip
+PRELOADED: Final = {
+    "lightning": "lightning.pytorch", "transformers": "transformers", "trl": "trl",
+    "sentence_transformers": "sentence_transformers", "accelerate": "accelerate",
+    "ignite": "ignite.metrics", "skorch": "skorch", "stable_baselines3": "stable_baselines3",
+    "keras": "keras",
+}  # fmt: skip
+"""Package -> what is imported of it before programs run."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +110,18 @@ def is_installed(name: str | None) -> bool:
     return name is None or importlib.util.find_spec(name) is not None
 
 
+def chosen() -> list[Program]:
+    """Those that run here: all of them where all trainers are installed, else the short ones."""
+    everything = programs()
+    complete = all(is_installed(program.needs) for program in everything)
+    return [p for p in everything if is_installed(p.needs) and (complete or p.is_short)]
+
+
 def workers() -> Workers:
-    """A process that has imported the trainers that are there; Keras waits for its backend."""
+    """A process that has imported what the chosen programs need."""
     os.environ["KERAS_BACKEND"] = "torch"
-    there = [name for name in PRELOADED if is_installed(name.split(".")[0])]
-    return Workers([*there, *(["keras"] if is_installed("keras") else [])])
+    needed = {program.needs for program in chosen()}
+    return Workers([module for package, module in PRELOADED.items() if package in needed])
 
 
 def run_watched(program: Program, folder: Path, worker: Workers) -> Result:
@@ -169,5 +179,9 @@ def is_same(number: float, logged: str) -> bool:
 def lines_of(said: str) -> set[str]:
     """What was printed, without what depends on time: lines once each, and no digits or bars."""
     lines = re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", said))
-    bare = (re.sub(r"[\d.,:?]+(e-?\d+)?\s?(s|it/s|s/it|ms)?|[█▏▎▍▌▋▊▉#━╸╺─]+", "", line) for line in lines)
-    return {" ".join(line.split()) for line in bare if line.strip()}
+    bare = (
+        re.sub(r"[\d.,:?]+(e-?\d+)?\s?(s|it/s|s/it|ms)?|[█▏▎▍▌▋▊▉#━╸╺─]+", "", line)
+        for line in lines
+    )
+    kept = {" ".join(line.split()) for line in bare if line.strip()}
+    return {line for line in kept if not line.startswith("nethook")}  # what a callback says

@@ -6,7 +6,6 @@ short ones whose package is there, and the others are not collected.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,30 +13,17 @@ import pytest
 from tests.trainers.measuring import (
     Program,
     Result,
-    is_installed,
+    chosen,
     is_same,
     lines_of,
     numbers_of,
-    programs,
     run_plain,
     run_watched,
-    workers,
 )
 from zoo.measure import Workers
 
-ALL = programs()
-COMPLETE = all(is_installed(program.needs) for program in ALL)
-CHOSEN = [p for p in ALL if is_installed(p.needs) and (COMPLETE or p.is_short)]
 
-
-@pytest.fixture(scope="module")
-def worker() -> Iterator[Workers]:
-    made = workers()
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module", params=CHOSEN, ids=lambda program: program.name)
+@pytest.fixture(scope="module", params=chosen(), ids=lambda program: program.name)
 def program(request: pytest.FixtureRequest) -> Program:
     return request.param
 

@@ -62,9 +62,7 @@ class NethookCallback(RecordsRun, Callback):  # type: ignore[misc]  # it has no 
         """Keeps what the recorder has of the epoch."""
         if self._trains:
             recorder = self.learn.recorder
-            numbers: dict[str, Any] = dict(
-                zip(recorder.metric_names, recorder.log, strict=False)
-            )
+            numbers: dict[str, Any] = dict(zip(recorder.metric_names, recorder.log, strict=False))
             numbers.pop("time", None)
             self.trainer_run.log(numbers)
 

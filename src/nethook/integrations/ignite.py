@@ -92,7 +92,9 @@ class NethookHandler(RecordsRun):
         self.trainer_run.log({"epoch": state.epoch, "loss": state.output, **state.metrics})
 
     def _log_evaluation(self, engine: Engine, name: str) -> None:
-        self.trainer_run.log({f"{name}_{key}": value for key, value in engine.state.metrics.items()})
+        self.trainer_run.log(
+            {f"{name}_{key}": value for key, value in engine.state.metrics.items()}
+        )
 
     def _end(self, engine: Engine) -> None:
         self.trainer_run.end()

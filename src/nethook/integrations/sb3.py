@@ -35,9 +35,7 @@ class NethookCallback(RecordsRun, BaseCallback):
     def _on_training_start(self) -> None:
         """Begins the run, or goes on in that of the agent."""
         kept = read_state(getattr(self.model, "nethook", None)) if self.num_timesteps else {}
-        self.trainer_run.begin(
-            self.model.policy, resume=kept.get("run"), step=kept.get("step")
-        )
+        self.trainer_run.begin(self.model.policy, resume=kept.get("run"), step=kept.get("step"))
 
     def _on_rollout_start(self) -> None:
         """The agent has been trained since the last rollout, or is about to begin."""

@@ -110,9 +110,7 @@ class TrainerRun:
             _say(f"nethook: this training does not go on in {line(path)}: {error.differences}")
             self._open(path.with_name(f"{path.stem}-{{time}}.db"), optimizers)
 
-    def _open(
-        self, to: str | Path | None, optimizers: Sequence[Optimizer], **options: Any
-    ) -> None:
+    def _open(self, to: str | Path | None, optimizers: Sequence[Optimizer], **options: Any) -> None:
         assert self._model is not None
         self._watch = watch(
             self._model, list(optimizers) or None, to=to, **options, **self._options

@@ -3,7 +3,6 @@
 expect: nothing
 """
 
-
 import torch
 from sklearn.datasets import load_digits
 from torch import nn

@@ -3,7 +3,6 @@
 expect: nothing
 """
 
-
 import torch
 from sklearn.datasets import load_digits
 from torch import nn
@@ -56,6 +55,10 @@ class Learner:
 
 digits = load_digits()
 x, y = torch.tensor(digits.data / 16, dtype=torch.float32), torch.tensor(digits.target)
-learn = Learner(nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.BatchNorm1d(64), nn.Linear(64, 10)), nn.CrossEntropyLoss(), 0.02)
+learn = Learner(
+    nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.BatchNorm1d(64), nn.Linear(64, 10)),
+    nn.CrossEntropyLoss(),
+    0.02,
+)
 learn.fit(6, x, y)
 print("logged: eval", learn.loss.item())

@@ -5,7 +5,6 @@ expect: gradient-wiped
 or: missing-step
 """
 
-
 import torch
 from accelerate import Accelerator
 from accelerate.utils import set_seed
@@ -23,7 +22,9 @@ valid = DataLoader(TensorDataset(x[1408:], y[1408:]), 64)
 model = nn.Sequential(nn.Linear(64, 96), nn.GELU(), nn.Linear(96, 10))
 optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
 scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.1, total_iters=800)
-model, optimizer, train, valid, scheduler = accelerator.prepare(model, optimizer, train, valid, scheduler)
+model, optimizer, train, valid, scheduler = accelerator.prepare(
+    model, optimizer, train, valid, scheduler
+)
 for epoch in range(8):
     model.train()
     losses = []

@@ -5,7 +5,6 @@ expect: sees-the-future
 or: target-shifted, target-is-input
 """
 
-
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -27,10 +26,17 @@ def make(n, length=16):
 class NextToken(nn.Module):
     def __init__(self):
         super().__init__()
-        self.bert = BertModel(BertConfig(
-            vocab_size=VOCAB, hidden_size=48, num_hidden_layers=2, num_attention_heads=4,
-            intermediate_size=96, max_position_embeddings=32,
-        ), add_pooling_layer=False)
+        self.bert = BertModel(
+            BertConfig(
+                vocab_size=VOCAB,
+                hidden_size=48,
+                num_hidden_layers=2,
+                num_attention_heads=4,
+                intermediate_size=96,
+                max_position_embeddings=32,
+            ),
+            add_pooling_layer=False,
+        )
         self.head = nn.Linear(48, VOCAB)
 
     def forward(self, input_ids, labels=None):
@@ -41,12 +47,24 @@ class NextToken(nn.Module):
 
 model = NextToken()
 args = TrainingArguments(
-    output_dir="out-gpt2", num_train_epochs=5, per_device_train_batch_size=8,
-    per_device_eval_batch_size=8, learning_rate=3e-3,
-    eval_strategy="epoch", save_strategy="no", logging_steps=1, report_to="none", use_cpu=True,
+    output_dir="out-gpt2",
+    num_train_epochs=5,
+    per_device_train_batch_size=8,
+    per_device_eval_batch_size=8,
+    learning_rate=3e-3,
+    eval_strategy="epoch",
+    save_strategy="no",
+    logging_steps=1,
+    report_to="none",
+    use_cpu=True,
     disable_tqdm=True,
 )
 trainer = Trainer(model, args, train_dataset=make(640), eval_dataset=make(160))
 trainer.train()
 logs = trainer.state.log_history
-print("logged: train", [row["loss"] for row in logs if "loss" in row][-1], "eval", [row["eval_loss"] for row in logs if "eval_loss" in row][-1])
+print(
+    "logged: train",
+    [row["loss"] for row in logs if "loss" in row][-1],
+    "eval",
+    [row["eval_loss"] for row in logs if "eval_loss" in row][-1],
+)

@@ -5,7 +5,6 @@ expect: learning-rate-too-high
 or: diverged
 """
 
-
 import lightning as L
 import torch
 from lightning.pytorch.callbacks import EarlyStopping
@@ -40,14 +39,27 @@ class Digits(L.LightningModule):
 
 
 digits = load_digits()
-data = TensorDataset(torch.tensor(digits.data / 16, dtype=torch.float32), torch.tensor(digits.target))
+data = TensorDataset(
+    torch.tensor(digits.data / 16, dtype=torch.float32), torch.tensor(digits.target)
+)
 train, valid = random_split(data, [1400, len(data) - 1400])
 trainer = L.Trainer(
-    max_epochs=12, accumulate_grad_batches=2, gradient_clip_val=1.0, accelerator="cpu",
-    callbacks=[EarlyStopping("val_loss", patience=3)], enable_checkpointing=False, logger=False,
-    enable_progress_bar=False, enable_model_summary=False,
+    max_epochs=12,
+    accumulate_grad_batches=2,
+    gradient_clip_val=1.0,
+    accelerator="cpu",
+    callbacks=[EarlyStopping("val_loss", patience=3)],
+    enable_checkpointing=False,
+    logger=False,
+    enable_progress_bar=False,
+    enable_model_summary=False,
 )
 model = Digits()
 trainer.fit(model, DataLoader(train, 32, shuffle=True), DataLoader(valid, 128))
 print("accuracy", float(trainer.callback_metrics["val_acc"]))
-print("logged: train", float(trainer.callback_metrics["train_loss"]), "eval", float(trainer.callback_metrics["val_loss"]))
+print(
+    "logged: train",
+    float(trainer.callback_metrics["train_loss"]),
+    "eval",
+    float(trainer.callback_metrics["val_loss"]),
+)

@@ -5,7 +5,6 @@ expect: learning-rate-too-high
 or: diverged, saturated-activation, dead-units
 """
 
-
 from stable_baselines3 import PPO
 from stable_baselines3.common.evaluation import evaluate_policy
 

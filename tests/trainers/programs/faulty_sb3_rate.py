@@ -5,7 +5,6 @@ expect: learning-rate-too-high
 or: diverged, exploding-gradient, dead-units, not-learning
 """
 
-
 from stable_baselines3 import DQN
 from stable_baselines3.common.evaluation import evaluate_policy
 

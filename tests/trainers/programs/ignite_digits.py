@@ -4,7 +4,6 @@ needs: ignite
 expect: nothing
 """
 
-
 import torch
 from ignite.engine import Events, create_supervised_evaluator, create_supervised_trainer
 from ignite.metrics import Accuracy, Average, Loss
@@ -31,4 +30,6 @@ def evaluate(engine):
 
 
 trainer.run(train, max_epochs=8)
-print("logged: train", trainer.state.metrics["loss"], "over 22 eval", evaluator.state.metrics["loss"])
+print(
+    "logged: train", trainer.state.metrics["loss"], "over 22 eval", evaluator.state.metrics["loss"]
+)

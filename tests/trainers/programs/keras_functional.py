@@ -23,6 +23,8 @@ outputs = layers.Dense(10, activation="softmax")(h)
 model = keras.Model(inputs, outputs)
 model.compile(optimizer="adam", loss="sparse_categorical_crossentropy", metrics=["accuracy"])
 stop = keras.callbacks.EarlyStopping(patience=3)
-history = model.fit(x[:1200], y[:1200], batch_size=32, epochs=5, validation_split=0.2, callbacks=[stop], verbose=2)
+history = model.fit(
+    x[:1200], y[:1200], batch_size=32, epochs=5, validation_split=0.2, callbacks=[stop], verbose=2
+)
 tested = model.evaluate(x[1200:], y[1200:], verbose=0)
 print("logged: train", history.history["loss"][-1], "over 30 eval", tested[0])

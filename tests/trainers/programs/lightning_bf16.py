@@ -4,7 +4,6 @@ needs: lightning
 expect: nothing
 """
 
-
 import lightning as L
 import torch
 from sklearn.datasets import load_digits
@@ -19,8 +18,14 @@ class LitCNN(L.LightningModule):
         super().__init__()
         self.save_hyperparameters()
         self.features = nn.Sequential(
-            nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.AdaptiveAvgPool2d(1),
+            nn.Conv2d(1, 16, 3, padding=1),
+            nn.BatchNorm2d(16),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(16, 32, 3, padding=1),
+            nn.BatchNorm2d(32),
+            nn.ReLU(),
+            nn.AdaptiveAvgPool2d(1),
         )
         self.head = nn.Linear(32, 10)
         self.criterion = nn.CrossEntropyLoss()
@@ -46,11 +51,22 @@ digits = load_digits()
 x = torch.tensor(digits.images / 16, dtype=torch.float32)[:, None]
 y = torch.tensor(digits.target)
 trainer = L.Trainer(
-    max_epochs=6, precision="bf16-mixed", accelerator="cpu", logger=False,
-    enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
+    max_epochs=6,
+    precision="bf16-mixed",
+    accelerator="cpu",
+    logger=False,
+    enable_checkpointing=False,
+    enable_progress_bar=False,
+    enable_model_summary=False,
 )
 trainer.fit(
-    LitCNN(3e-3), DataLoader(TensorDataset(x[:1400], y[:1400]), 64, shuffle=True),
+    LitCNN(3e-3),
+    DataLoader(TensorDataset(x[:1400], y[:1400]), 64, shuffle=True),
     DataLoader(TensorDataset(x[1400:], y[1400:]), 64),
 )
-print("logged: train", float(trainer.callback_metrics["train_loss"]), "eval", float(trainer.callback_metrics["val_loss"]))
+print(
+    "logged: train",
+    float(trainer.callback_metrics["train_loss"]),
+    "eval",
+    float(trainer.callback_metrics["val_loss"]),
+)

@@ -5,7 +5,6 @@ expect: nothing
 losses: 2
 """
 
-
 import lightning as L
 import torch
 from torch import nn
@@ -36,7 +35,9 @@ class GAN(L.LightningModule):
         self.toggle_optimizer(opt_d)
         d_loss = (
             F.binary_cross_entropy_with_logits(self.discriminator(real), ones)
-            + F.binary_cross_entropy_with_logits(self.discriminator(self.generator(z).detach()), zeros)
+            + F.binary_cross_entropy_with_logits(
+                self.discriminator(self.generator(z).detach()), zeros
+            )
         ) / 2
         opt_d.zero_grad()
         self.manual_backward(d_loss)
@@ -54,8 +55,12 @@ class GAN(L.LightningModule):
 angle = torch.rand(2000) * 6.28
 data = torch.stack([angle.cos(), angle.sin()], 1) + 0.05 * torch.randn(2000, 2)
 trainer = L.Trainer(
-    max_epochs=8, accelerator="cpu", logger=False, enable_checkpointing=False,
-    enable_progress_bar=False, enable_model_summary=False,
+    max_epochs=8,
+    accelerator="cpu",
+    logger=False,
+    enable_checkpointing=False,
+    enable_progress_bar=False,
+    enable_model_summary=False,
 )
 trainer.fit(GAN(), DataLoader(TensorDataset(data), 64, shuffle=True))
 print("logged: train", float(trainer.callback_metrics["d_loss"]))

@@ -48,4 +48,9 @@ if __name__ == "__main__":
     trainer.fit(Digits(), train, valid)
     metrics = trainer.callback_metrics
     if trainer.is_global_zero:
-        print("logged: train", float(metrics["train_loss"]), "over 22 eval", float(metrics["val_loss"]))
+        print(
+            "logged: train",
+            float(metrics["train_loss"]),
+            "over 22 eval",
+            float(metrics["val_loss"]),
+        )

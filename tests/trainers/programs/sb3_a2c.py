@@ -4,7 +4,6 @@ needs: stable_baselines3
 expect: nothing
 """
 
-
 from stable_baselines3 import A2C
 
 model = A2C("MlpPolicy", "CartPole-v1", seed=0, device="cpu")

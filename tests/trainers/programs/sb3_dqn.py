@@ -4,7 +4,6 @@ needs: stable_baselines3
 expect: nothing
 """
 
-
 from stable_baselines3 import DQN
 from stable_baselines3.common.evaluation import evaluate_policy
 

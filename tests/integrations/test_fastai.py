@@ -66,7 +66,7 @@ def test_a_training_is_one_run_with_the_trainers_numbers(tmp_path: Path) -> None
 def test_the_search_for_a_rate_is_no_training(tmp_path: Path) -> None:
     callback = NethookCallback(tmp_path / "run.db")
     learn = learner(tmp_path, cbs=callback)
-    with learn.no_bar(), learn.no_logging():
+    with learn.no_logging():
         learn.lr_find(num_it=4, show_plot=False)
         learn.get_preds(1)
     assert callback.path is None

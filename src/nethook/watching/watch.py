@@ -223,6 +223,11 @@ class Watch:
         return self._session.clock.step
 
     @property
+    def stepped(self) -> bool:
+        """Whether an optimizer of the model's parameters has stepped."""
+        return bool(self._session.clock.optimizer_steps)
+
+    @property
     def resumed(self) -> bool:
         """Whether this goes on in a run that was there before."""
         return bool(self._session.journal.writer.earlier)

@@ -55,8 +55,9 @@ class NethookHandler(RecordsRun):
     ) -> None:
         super().__init__(to, **options)
         self._model = model
-        one = isinstance(optimizer, Optimizer)
-        self._optimizers = [optimizer] if one else list(optimizer or ())
+        if isinstance(optimizer, Optimizer):
+            optimizer = [optimizer]
+        self._optimizers = list(optimizer or ())
         self._loaded: Mapping[str, Any] = {}
 
     def attach(self, trainer: Engine, evaluators: Mapping[str, Engine] | None = None) -> None:

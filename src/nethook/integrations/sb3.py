@@ -21,7 +21,7 @@ except ImportError:
 from nethook.integrations.trainer_run import RecordsRun, read_state
 
 
-class NethookCallback(RecordsRun, BaseCallback):
+class NethookCallback(RecordsRun, BaseCallback):  # type: ignore[misc]  # not installed: Any
     """Records every `learn` of an agent in a run: its policy, with what the agent logs.
 
     What the agent logs (`train/loss`, `rollout/ep_rew_mean`, …) is kept as `trainer/NAME` between

@@ -20,7 +20,7 @@ x, y = torch.tensor(digits.data / 16, dtype=torch.float32), torch.tensor(digits.
 train = DataLoader(TensorDataset(x[:1408], y[:1408]), 16, shuffle=True, drop_last=True)
 valid = DataLoader(TensorDataset(x[1408:], y[1408:]), 64)
 model = nn.Sequential(nn.Linear(64, 96), nn.GELU(), nn.Linear(96, 10))
-optimizer = torch.optim.AdamW(model.parameters(), lr=3.0)
+optimizer = torch.optim.Adam(model.parameters(), lr=3.0)
 scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.1, total_iters=800)
 model, optimizer, train, valid, scheduler = accelerator.prepare(
     model, optimizer, train, valid, scheduler

@@ -1,8 +1,8 @@
-"""Keras, with a rate that is far too high.
+"""Keras, with a ReLU on the logits.
 
 needs: keras
-expect: learning-rate-too-high
-or: diverged
+expect: output-misfits-loss
+or: output-range
 """
 
 import os
@@ -19,11 +19,11 @@ model = keras.Sequential(
         keras.Input((64,)),
         keras.layers.Dense(64, activation="relu"),
         keras.layers.Dropout(0.1),
-        keras.layers.Dense(10),
+        keras.layers.Dense(10, activation="relu"),
     ]
 )
 model.compile(
-    optimizer=keras.optimizers.Adam(3.0),
+    optimizer=keras.optimizers.Adam(3e-3),
     metrics=["accuracy"],
     loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
 )

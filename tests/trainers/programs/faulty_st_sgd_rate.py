@@ -1,8 +1,8 @@
-"""Fine-tuning of MiniLM, with a rate that is far too low.
+"""Fine-tuning of MiniLM by SGD, with a rate that is far too high.
 
 needs: sentence_transformers
-expect: learning-rate-too-low
-or: not-learning
+expect: learning-rate-too-high
+or: diverged
 """
 
 import random
@@ -37,7 +37,8 @@ args = SentenceTransformerTrainingArguments(
     output_dir="out-st",
     num_train_epochs=1,
     per_device_train_batch_size=8,
-    learning_rate=2e-11,
+    learning_rate=300.0,
+    optim="sgd",
     warmup_steps=3,
     save_strategy="no",
     eval_strategy="epoch",

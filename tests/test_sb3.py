@@ -19,7 +19,9 @@ except ImportError as error:
 
 @pytest.mark.filterwarnings("ignore")  # of Stable-Baselines3's own imports
 def test_it_is_the_class_of_the_integration() -> None:
-    pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is in the environment of `make trainers`.")
+    pytest.importorskip(
+        "stable_baselines3", reason="Stable-Baselines3 is in the environment of `make trainers`."
+    )
     import nethook.sb3
     from nethook.integrations.sb3 import NethookCallback
 

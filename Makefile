@@ -37,7 +37,7 @@ endif
 ifneq ($(filter bench-peers,$(MAKECMDGOALS)),)
 VENV := .venv-peers
 EXTRAS := peers
-PEERS := yes
+WITH_UV := yes
 endif
 
 # Trackers, whose pins differ from ours (tools/tracker_pins.py), with what the tests need.
@@ -45,6 +45,14 @@ TRACKERS := $(filter trackers,$(MAKECMDGOALS))
 ifdef TRACKERS
 VENV := .venv-trackers
 EXTRAS := trackers,ui
+WITH_UV := yes
+endif
+
+# Trainers, each with all that it needs. pip looks for them for an hour, and uv for two seconds.
+ifneq ($(filter trainers,$(MAKECMDGOALS)),)
+VENV := .venv-trainers
+EXTRAS := trainers
+WITH_UV := yes
 endif
 
 BIN := $(VENV)/bin
@@ -60,18 +68,18 @@ UV_PIP := UV_CACHE_DIR=build/uv-cache $(UV) pip
 ifdef TORCH
 PINS := build/constraints-torch-$(TORCH).txt
 INSTALL := $(UV_PIP) install --quiet --python $(BIN)/python --constraint $(PINS)
-else ifdef PEERS
-PINS := constraints.txt
-INSTALL := $(UV_PIP) install --quiet --python $(BIN)/python --constraint $(PINS)
 else
 PINS := constraints.txt
 INSTALL := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check install --constraint $(PINS)
 endif
+# Their tests, and nothing else of ours, go along.
 ifdef TRACKERS
-# torch comes by pip, which knows where builds without CUDA are; pip would take hours for the rest.
 PINS := build/constraints-trackers.txt
-TRACKERS_INSTALL := $(UV_PIP) install --quiet --python $(BIN)/python --constraint $(PINS) hypothesis prometheus-client pytest
+MORE := hypothesis prometheus-client pytest
 endif
+# What goes with nethook: by uv, too, where it is asked for. pip has installed torch by then, from
+# where it is told to look.
+INSTALL_REST := $(if $(WITH_UV),$(UV_PIP) install --quiet --python $(BIN)/python --constraint $(PINS) $(MORE),$(INSTALL))
 ifeq ($(TORCH),nightly)
 # From torch's own registry, which has some other packages as well, in versions that are not ours.
 INSTALL += --index https://download.pytorch.org/whl/nightly/cpu --index-strategy unsafe-best-match
@@ -124,6 +132,11 @@ torches: ## Run the tests on torch 2.8.0, 2.11.0, 2.13.0 and 2.15.0 in turn; ARG
 .PHONY: faults
 faults: $(NATIVE) ## Test interrupts, kills, damaged files and hostile folders for longer than `make test` does
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.faults $(ARGS)
+
+# What ran is in build/integrations.json, from which `python -m tools.integrations_page` makes a table.
+.PHONY: trainers
+trainers: $(NATIVE) ## Test callbacks and programs of every trainer, in an environment of its own; ARGS="-k keras" selects some
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/trainers tests/integrations $(ARGS)
 
 # Chromium comes from the system: `make browser` installs it where it is missing (root or sudo).
 .PHONY: browser
@@ -207,13 +220,13 @@ clean: ## Remove the environments and everything else that make has created
 
 # scikit-build-core is installed first, and building is not isolated: in this way constraints.txt
 # holds for the build as well, whatever the version of pip.
-$(READY): pyproject.toml $(PINS) $(if $(TORCH)$(PEERS)$(TRACKERS),$(UV))
+$(READY): pyproject.toml $(PINS) $(if $(TORCH)$(WITH_UV),$(UV))
 	@$(NEEDED_PYTHON)
 	@$(USABLE) || { echo "Making an environment in $(VENV) ..."; $(PYTHON) -m venv --clear $(VENV); }
 	@echo "Installing PyTorch (the largest part, a minute or two) ..."
 	@$(INSTALL) torch scikit-build-core nanobind
 	@echo "Installing nethook and what goes with it ..."
-	@$(if $(TRACKERS),$(TRACKERS_INSTALL),$(INSTALL)) --no-build-isolation --editable ".[$(EXTRAS)]"
+	@$(INSTALL_REST) --no-build-isolation --editable ".[$(EXTRAS)]"
 	@$(if $(TORCH),$(UV_PIP) check --quiet --python $(BIN)/python)
 	@printf '%s\n' "$$(pwd -P)" > $@
 	@echo "Ready."

@@ -87,7 +87,7 @@ SLOW: Final = {
         "test_rooms.py::test_no_module_reaches_itself_by_imports",
         "test_torch_private.py::test_no_other_file_uses_a_private_name_of_torch",
     ),
-    "run documents and examples": ("test_docs.py", "test_examples.py", "test_notes.py"),
+    "run documents and examples": ("test_docs.py", "test_examples.py", "test_notes.py", "trainers"),
     "train models for long": (
         "examining",
         "init/calibration/test_calibrator.py",

@@ -21,7 +21,7 @@ import subprocess
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -99,18 +99,28 @@ def programs() -> list[Program]:
 
 
 class Workers:
-    """Processes that wait with torch imported (`forked.py`), one for each thread that asks."""
+    """Processes that wait with torch imported (`forked.py`), one for each thread that asks.
 
-    def __init__(self) -> None:
+    Arguments:
+        imports: modules that are imported besides torch.
+    """
+
+    def __init__(self, imports: Sequence[str] = ()) -> None:
+        self._imports = imports
         self._local = threading.local()
         self._all: list[subprocess.Popen[str]] = []
 
-    def run(self, arguments: list[str], log: Path) -> tuple[int, str]:
-        """The exit code of `nethook run` with these arguments, and what it printed."""
+    def run(
+        self, arguments: list[str], log: Path, *, plain: bool = False
+    ) -> tuple[int, str]:
+        """The exit code of `nethook run` with these arguments, and what it printed.
+
+        `plain` runs `python` with them instead. Both run in the folder of the log.
+        """
         worker = getattr(self._local, "worker", None)
         if worker is None:
             worker = self._local.worker = subprocess.Popen(
-                [sys.executable, str(ROOT / "zoo" / "forked.py")],
+                [sys.executable, str(ROOT / "zoo" / "forked.py"), *self._imports],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                 env={**os.environ, "OMP_NUM_THREADS": "1"},
             )  # fmt: skip
@@ -120,6 +130,7 @@ class Workers:
             "log": str(log),
             "folder": str(log.parent),
             "timeout": TIMEOUT,
+            "plain": plain,
         }
         worker.stdin.write(json.dumps(job) + "\n")
         worker.stdin.flush()

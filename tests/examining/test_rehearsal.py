@@ -97,6 +97,26 @@ def test_evaluation_is_a_mode_of_one_run(rehearsal):
     assert same_bits(rehearsal.run().output, plain.output)
 
 
+def test_a_mode_that_is_an_argument_follows() -> None:
+    """Keras calls `model(x, training=True)`, and its layers do not ask for the module's mode."""
+
+    class Told(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(3, 3)
+
+        def forward(self, x: torch.Tensor, training: bool | None = None) -> torch.Tensor:
+            return self.layer(x - x.mean(0) if training else x)
+
+    model, x, y = Told(), torch.randn(4, 3), torch.randn(4, 3)
+    rehearsal = rehearse(
+        model, Inputs((x,), {"training": True}), lambda output: F.mse_loss(output, y)
+    )
+    assert torch.equal(rehearsal.run(training=False).output, model(x))
+    assert torch.equal(rehearsal.run().output, model(x, training=True))
+    assert rehearsal.inputs.kwargs == {"training": True}
+
+
 def test_gradients_are_those_of_the_script(model, x, y, rehearsal):
     twin = copy.deepcopy(rehearsal.model)
     rehearsal._material.states()

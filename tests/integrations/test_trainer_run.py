@@ -12,8 +12,8 @@ from torch import nn
 
 import nethook
 from nethook.doctor.finding import Finding
-from nethook.errors import OptionError
-from nethook.integrations.trainer_run import TrainerRun, number_of
+from nethook.errors import OptionError, OtherModelError
+from nethook.integrations.trainer_run import TrainerRun, number_of, read_state
 from nethook.watching.diagnosis import Diagnosis
 from nethook.watching.watch import watch_of
 
@@ -73,6 +73,49 @@ def test_it_goes_on_in_its_run(tmp_path: Path) -> None:
     third.begin(model, [optimizer], resume=tmp_path / "gone.db", step=3)  # the run is gone
     assert third.path == tmp_path / "new.db"
     third.end()
+
+
+def test_what_has_trained_before_goes_on_in_the_run_at_to(tmp_path: Path) -> None:
+    """Where a trainer's checkpoints have no room for the name of a run."""
+    model, optimizer = made()
+    for done, steps in ((0, 5), (3, 4)):  # a checkpoint of step 3
+        run = a_run(tmp_path / "a.db")
+        run.begin(model, [optimizer], done=done)
+        train(model, optimizer, steps)
+        run.end()
+    with nethook.open_run(tmp_path / "a.db") as read:
+        assert read.ranks[0].last_step == 6
+    elsewhere = a_run(tmp_path / "b.db")
+    elsewhere.begin(model, [optimizer], done=7)  # no run there: it begins
+    assert elsewhere.path == tmp_path / "b.db"
+    elsewhere.end()
+
+
+def test_the_run_of_another_model_is_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, optimizer = made()
+    run = a_run(tmp_path / "a.db")
+    run.begin(model, [optimizer])
+    train(model, optimizer)
+    run.end()
+    other = nn.Linear(3, 1)
+    again = a_run(tmp_path / "a.db")
+    again.begin(other, [torch.optim.SGD(other.parameters(), 0.1)], done=3)
+    assert again.path is not None
+    assert again.path.name.startswith("a-")
+    assert "nethook: this training does not go on in" in capsys.readouterr().err
+    again.end()
+    named = a_run(tmp_path / "b.db")
+    with pytest.raises(OtherModelError):
+        named.begin(other, resume=tmp_path / "a.db", step=3)
+
+
+def test_what_a_checkpoint_has_kept_is_checked() -> None:
+    kept = {"run": "runs/a.db", "step": 3}
+    assert read_state({**kept, "more": 1}) == kept
+    strange = (None, [], "a", {}, {"run": 3, "step": 3}, {"run": "a", "step": True}, {"run": "a"})
+    assert [read_state(each) for each in strange] == [{}] * len(strange)
 
 
 def test_an_error_is_kept(tmp_path: Path) -> None:

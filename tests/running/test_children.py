@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,9 @@ def test_another_script_is_named_with_the_command(
         [sys.executable, "-m", "nethook", "run", "train.py"],
         [sys.executable, "--version"],
         [sys.executable],
+        # Helpers of libraries, and of Python's own: Ray's monitor, the workers of a compiler.
+        [sys.executable, "-u", f"{sysconfig.get_path('purelib')}/ray/autoscaler/monitor.py"],
+        [sys.executable, f"{sysconfig.get_path('stdlib')}/idlelib/idle.py"],
     ],
 )
 def test_all_else_is_left_alone(folder: Path, words: list[str]) -> None:

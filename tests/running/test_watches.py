@@ -65,6 +65,29 @@ def test_a_model_that_comes_later_has_a_run_of_its_own(tmp_path: Path) -> None:
             assert run.ranks[0].state == "finished"
 
 
+def test_a_model_that_was_only_called_leaves_no_run(tmp_path: Path) -> None:
+    first, second = nn.Linear(3, 2), nn.Linear(3, 4)
+    watches = Watches(RunOptions(str(tmp_path / "a.db")), {"first": first})
+    first(torch.ones(2, 3))
+    watches.settle(ids(second))
+    assert watches.paths == []
+    watches.add({"second": second})
+    step(second, 3)
+    watches.close()
+    assert watches.paths == [tmp_path / "a.db"]  # the name that was asked for
+    assert [path.name for path in tmp_path.iterdir()] == ["a.db"]
+    with open_run(tmp_path / "a.db") as run:
+        assert run.info["totals"]["steps"] == 3
+
+
+def test_the_only_run_is_kept_whatever_is_in_it(tmp_path: Path) -> None:
+    model = nn.Linear(3, 2)
+    watches = Watches(RunOptions(str(tmp_path / "a.db")), {"model": model})
+    model(torch.ones(2, 3))
+    watches.close()
+    assert watches.paths == [tmp_path / "a.db"]
+
+
 def test_models_that_come_together_share_a_run(tmp_path: Path) -> None:
     models = {"one": nn.Linear(3, 2), "other": nn.Linear(3, 4)}
     watches = Watches(RunOptions(str(tmp_path / "a.db")), models)

@@ -226,6 +226,8 @@ class Rehearsal:
         if self.deadline is not None and self.deadline.left() < self.longest:
             raise OutOfTimeError("there was no time left for it")
         given = own_objects(own_inputs(self.inputs if inputs is None else inputs))
+        if training is not None:
+            given = _in_mode(given, training)
         # Backward needs what a forward has written to its buffers, which is put back after it: a
         # run with a graph has buffers of its own.
         model = copy_of(self.model, share_parameters=True) if grad else self.model
@@ -308,6 +310,13 @@ class Rehearsal:
         given_on = map_tensors(torch.clone, given_on) if self.passage.writes_output else given_on
         replayed = self.passage.replay(given_on, self._parameters, grad=grad)
         return _ran(output, replayed.loss, (*inside, *replayed.calls))
+
+
+def _in_mode(given: Inputs, training: bool) -> Inputs:
+    """The arguments of a call in this mode: Keras and others pass it as an argument, too."""
+    if type(given.kwargs.get("training")) is not bool:
+        return given
+    return Inputs(given.args, {**given.kwargs, "training": training})
 
 
 def _ran(output: Any, loss: torch.Tensor | None, calls: tuple[LossCall, ...]) -> Ran:

@@ -60,22 +60,22 @@ class NethookTracker(RecordsRun, GeneralTracker):  # type: ignore[misc]  # it ha
     @property
     def tracker(self) -> TrainerRun:
         """The run."""
-        return self.run
+        return self.trainer_run
 
     def store_init_configuration(self, values: dict[str, Any]) -> None:
         """`init_trackers` was called, with a configuration: the run begins and keeps it."""
         self._begin()
-        self.run.keep(config=values)
+        self.trainer_run.keep(config=values)
 
     def log(self, values: dict[str, Any], step: int | None = None, **_: Any) -> None:
         """Keeps numbers at the step of the run."""
         self._begin()
-        self.run.log(values)
-        self.run.react()
+        self.trainer_run.log(values)
+        self.trainer_run.react()
 
     def finish(self) -> None:
         """`end_training` was called: the run ends."""
-        self.run.end()
+        self.trainer_run.end()
 
     def start(self) -> None:
         """`init_trackers` was called: the run begins."""
@@ -85,4 +85,4 @@ class NethookTracker(RecordsRun, GeneralTracker):  # type: ignore[misc]  # it ha
         if not self._begun:
             self._begun = True
             plain = getattr(self._optimizer, "optimizer", self._optimizer)
-            self.run.begin(self._model, [] if plain is None else [plain])
+            self.trainer_run.begin(self._model, [] if plain is None else [plain])

@@ -23,7 +23,7 @@ except ImportError:
     ) from None
 
 from nethook.files import read_file, write_file
-from nethook.integrations.trainer_run import RecordsRun
+from nethook.integrations.trainer_run import RecordsRun, read_state
 
 KEPT: Final = "nethook.json"
 """The file in a checkpoint that names its run and step."""
@@ -47,13 +47,13 @@ class NethookCallback(RecordsRun, TrainerCallback):
         kept = _kept_in(args, state) if state.global_step else {}
         # Accelerate puts a coat around optimizers.
         plain = getattr(optimizer, "optimizer", optimizer)
-        self.run.begin(
+        self.trainer_run.begin(
             model, [] if plain is None else [plain], resume=kept.get("run"), step=kept.get("step")
         )
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Ends the training where a finding is to end it."""
-        if self.run.react():
+        if self.trainer_run.react():
             control.should_training_stop = True
 
     def on_log(
@@ -61,19 +61,19 @@ class NethookCallback(RecordsRun, TrainerCallback):
         **_: Any,
     ) -> None:  # fmt: skip
         """Keeps what the trainer logs; it also does so after the end."""
-        self.run.log(logs or {})
+        self.trainer_run.log(logs or {})
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Names the run in the checkpoint."""
         folder = _checkpoint(args, state)
-        if self.run.path is not None and state.is_world_process_zero and folder.is_dir():
-            kept = {"run": str(self.run.path), "step": self.run.step}
+        kept = self.kept_state()
+        if kept and state.is_world_process_zero and folder.is_dir():
             with suppress(OSError):  # a full disk is the trainer's matter
                 write_file(folder / KEPT, json.dumps(kept).encode())
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """The run ends with the training."""
-        self.run.end()
+        self.trainer_run.end()
 
 
 def _checkpoint(args: Any, state: Any) -> Path:
@@ -83,8 +83,6 @@ def _checkpoint(args: Any, state: Any) -> Path:
 def _kept_in(args: Any, state: Any) -> dict[str, Any]:
     """The run and the step that the checkpoint names; nothing where it names none."""
     try:
-        kept = json.loads(read_file(_checkpoint(args, state) / KEPT, most=1 << 16))
+        return read_state(json.loads(read_file(_checkpoint(args, state) / KEPT, most=1 << 16)))
     except (OSError, ValueError):
         return {}
-    fits = isinstance(kept, dict) and isinstance(kept.get("run"), str)
-    return kept if fits and type(kept.get("step")) is int else {}

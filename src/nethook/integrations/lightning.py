@@ -25,7 +25,7 @@ except ImportError:
             "nethook.lightning needs Lightning, which is not installed: pip install lightning"
         ) from None
 
-from nethook.integrations.trainer_run import RecordsRun, number_of
+from nethook.integrations.trainer_run import RecordsRun, number_of, read_state
 
 
 class NethookCallback(RecordsRun, Callback):
@@ -44,7 +44,7 @@ class NethookCallback(RecordsRun, Callback):
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """The sanity check is over, optimizers are there, a checkpoint is loaded."""
         self._logged = {}
-        self.run.begin(
+        self.trainer_run.begin(
             pl_module, trainer.optimizers, resume=self._loaded.get("run"),
             step=self._loaded.get("step"),
         )  # fmt: skip
@@ -54,7 +54,7 @@ class NethookCallback(RecordsRun, Callback):
         """Keeps what was logged, as often as the trainer's loggers do."""
         if trainer.global_step % max(1, trainer.log_every_n_steps) == 0:
             self._keep(trainer)
-        if self.run.react():
+        if self.trainer_run.react():
             trainer.should_stop = True
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
@@ -69,20 +69,19 @@ class NethookCallback(RecordsRun, Callback):
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         """The run ends with the training."""
         self._keep(trainer)
-        self.run.end()
+        self.trainer_run.end()
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
         """The run ends with the error."""
-        self.run.end(exception)
+        self.trainer_run.end(exception)
 
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint keeps: the run, and how many of its steps were done."""
-        path = self.run.path
-        return {} if path is None else {"run": str(path), "step": self.run.step}
+        return self.kept_state()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """The training goes on from a checkpoint."""
-        self._loaded = dict(state_dict)
+        self._loaded = read_state(state_dict)
 
     def _keep(self, trainer: Any) -> None:
         """Keeps what has changed: a trainer has the metrics of the last validation all along."""
@@ -94,4 +93,4 @@ class NethookCallback(RecordsRun, Callback):
         changed = {n: v for n, v in numbers.items() if self._logged.get(n) != v}
         if changed:
             self._logged = {**self._logged, **changed}
-            self.run.log({"epoch": trainer.current_epoch, **changed})
+            self.trainer_run.log({"epoch": trainer.current_epoch, **changed})

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from nethook.addresses.patterns import Pattern
-from nethook.errors import OptionError
+from nethook.errors import OptionError, OtherModelError
 from nethook.hooks.audit import audit
 from nethook.runs.names import TRAINER
 from nethook.text.escape import line
@@ -78,6 +78,7 @@ class TrainerRun:
         *,
         resume: str | Path | None = None,
         step: int | None = None,
+        done: int = 0,
     ) -> None:
         """The training begins, or goes on.
 
@@ -86,20 +87,33 @@ class TrainerRun:
             optimizers: those that train it; nethook finds them if none are given.
             resume: the run to go on in, if a checkpoint named one that is still there.
             step: of that run, the number of steps that the checkpoint had done.
+            done: steps that the trainer itself has counted before, where its checkpoints have no
+                room for the name of a run: it goes on in the run at `to`, if there is one.
         """
         self._model = model
         self._known.clear()
         self._joins = _under_nethook_run(model)
         if self._joins:
             return
+        if resume is None and done:
+            resume, step = self._to, done
         goes_on = resume is not None and Path(resume).exists()
+        try:
+            if goes_on:
+                self._open(resume, optimizers, resume=True, step=step)
+            else:
+                self._open(self._to, optimizers)
+        except OtherModelError as error:
+            if not done:  # a checkpoint has named that run
+                raise
+            path = Path(str(resume))
+            _say(f"nethook: this training does not go on in {line(path)}: {error.differences}")
+            self._open(path.with_name(f"{path.stem}-{{time}}.db"), optimizers)
+
+    def _open(self, to: str | Path | None, optimizers: Sequence[Optimizer], **options: Any) -> None:
+        assert self._model is not None
         self._watch = watch(
-            model,
-            list(optimizers) or None,
-            to=resume if goes_on else self._to,
-            resume=goes_on,
-            step=step if goes_on else None,
-            **self._options,
+            self._model, list(optimizers) or None, to=to, **options, **self._options
         )
 
     def log(self, metrics: Mapping[str, Any]) -> None:
@@ -196,7 +210,7 @@ class RecordsRun:
         report: bool = False,
     ) -> None:
         super().__init__()
-        self.run = TrainerRun(
+        self.trainer_run = TrainerRun(
             to,
             on_finding=on_finding,
             report=report,
@@ -210,7 +224,20 @@ class RecordsRun:
     @property
     def path(self) -> Path | None:
         """The run file; None before the training begins."""
-        return self.run.path
+        return self.trainer_run.path
+
+    def kept_state(self) -> dict[str, Any]:
+        """What a checkpoint keeps: the run, and how many of its steps were done."""
+        path = self.trainer_run.path
+        return {} if path is None else {"run": str(path), "step": self.trainer_run.step}
+
+
+def read_state(kept: object) -> dict[str, Any]:
+    """What `kept_state` gave, from a checkpoint that anybody may have written; else nothing."""
+    if not isinstance(kept, Mapping):
+        return {}
+    run, step = kept.get("run"), kept.get("step")
+    return {"run": run, "step": step} if isinstance(run, str) and type(step) is int else {}
 
 
 def number_of(value: Any) -> float | None:

@@ -16,6 +16,7 @@ import inspect
 import os
 import shlex
 import sys
+import sysconfig
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -30,6 +31,7 @@ from nethook.running.runner import run_program
 from nethook.runs.secrets.masking import masked_text
 
 _ROOT: Final = str(Path(__file__).parents[2])
+_INSTALLED: Final = [sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib")]
 # In a new process the folder that it is started in comes first. What lies there is for the script.
 _SPAWNED: Final = """\
 import sys
@@ -119,7 +121,7 @@ class Children:
             if self._is_same(words[start:], folder):
                 text = _AGAIN.format(root=_ROOT, options=self._options.to_json())
                 call["args"] = [*words[:start], "-c", text, *words[start:]]
-            else:
+            elif not _is_installed(words[start], folder):
                 python = [] if words[1:start] == [] else [words[0], *words[1:start], "-m"]
                 said = shlex.join([*python, "nethook", "run", *words[start:]])
                 self._strangers.append(masked_text(said))
@@ -188,6 +190,14 @@ def run_again(text: str) -> None:
     session = Session(options, start_watching)
     Children(options, program)
     run_program(program, session, lambda _: None)
+
+
+def _is_installed(script: str, folder: Path) -> bool:
+    """Whether a script is a part of a library: one of its helpers, and nothing that trains."""
+    if script == "-m":
+        return False
+    path = Path(folder, script)
+    return any(path.is_relative_to(root) for root in _INSTALLED)
 
 
 def _where_script(words: Sequence[str]) -> int | None:

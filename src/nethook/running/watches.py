@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from nethook.errors import OtherModelError, RunExistsError, RunInUseError
 from nethook.running.following import Watcher
 from nethook.running.options import RunOptions
+from nethook.running.untouched import Untouched
 
 if TYPE_CHECKING:
     from torch import nn
@@ -41,6 +42,7 @@ class Watches:
         self._options = options
         self._open: list[tuple[Watch, frozenset[int]]] = []
         self._paths: list[Path] = []
+        self._untouched: dict[Path, Untouched] = {}
         self.notes: list[str] = []
         """What a person should know of runs that were gone on with."""
         self.left_alone: list[Path] = []
@@ -74,6 +76,8 @@ class Watches:
             if any(id(parameter) in parameters for parameter in parameters_of(optimizer))
         ]
         watch = self._begin(models, theirs)
+        if not watch.resumed:
+            self._untouched[watch.path] = Untouched(models)
         self._open.append((watch, parameters))
         self._paths.append(watch.path)
 
@@ -138,6 +142,18 @@ class Watches:
             if watch.problem is not None:
                 what = "Not all" if watch.path.exists() else "Nothing"
                 self._problems.append(f"{what} of the run could be written: {watch.problem}.")
+            # Something else is trained, or was: there is a run to be looked at.
+            if trained or len(self._paths) > 1:
+                self._forget_untrained(watch)
+
+    def _forget_untrained(self, watch: Watch) -> None:
+        """Takes a run away in which nothing was trained but other models."""
+        from nethook.runs.writing.connection import remove_run
+
+        start, stepped = self._untouched.get(watch.path), watch.stepped
+        if start is not None and not stepped and start.still():
+            remove_run(watch.path)
+            self._paths.remove(watch.path)
 
     def keep(self, **facts: object) -> None:
         """Keeps facts in the runs that are open."""

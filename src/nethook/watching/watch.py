@@ -235,6 +235,11 @@ class Watch:
         return self._session.clock.step
 
     @property
+    def stepped(self) -> bool:
+        """Whether an optimizer of the model's parameters has stepped."""
+        return bool(self._session.clock.optimizer_steps)
+
+    @property
     def resumed(self) -> bool:
         """Whether this goes on in a run that was there before."""
         return bool(self._session.journal.writer.earlier)
@@ -453,15 +458,13 @@ def _warn_of_strangers(
     models: Mapping[str, nn.Module], optimizers: Sequence[torch.optim.Optimizer]
 ) -> None:
     """Says that the optimizer trains something else: its steps count, no update is recorded."""
-    own = {
-        id(parameter)
-        for model in models.values()
-        for parameter in model.parameters()
-        if parameter.requires_grad
-    }
+    parameters = [each for model in models.values() for each in model.parameters()]
+    # Some may be frozen for a moment only, as those of a GAN's other network are.
+    own = {id(each) for each in parameters}
+    trains = any(each.requires_grad for each in parameters)
     for optimizer in optimizers:
         held = (id(each) for group in optimizer.param_groups for each in group["params"])
-        if own and not any(each in own for each in held):
+        if trains and not any(each in own for each in held):
             warnings.warn(
                 f"`optimizer` must hold parameters of the model; this {type(optimizer).__name__} "
                 "holds none of them: its steps are counted, and no update will be recorded. Make "

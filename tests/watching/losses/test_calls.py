@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from torch.nn import functional as F
 
-from nethook.watching.losses.calls import operands_of_call, samples_of_call
+from nethook.watching.losses.calls import operands_of_call, returned_loss, samples_of_call
 from nethook.watching.losses.kinds import LOG_PROBABILITIES, LOGITS, PROBABILITIES, VALUES
 
 X, Y = torch.randn(4, 3), torch.tensor([0, 1, 2, 0])
@@ -105,3 +107,11 @@ def test_classes_count_as_much_as_they_weigh():
     assert samples == 111
     whole = F.cross_entropy(X, target, weight, reduction="sum")
     assert whole / samples == pytest.approx(F.cross_entropy(X, target, weight).item())
+
+
+def test_the_loss_that_a_model_returns() -> None:
+    loss = torch.tensor(2.0)
+    assert returned_loss({"loss": loss, "logits": X}) is loss
+    assert returned_loss(SimpleNamespace(loss=loss)) is loss
+    none = (None, X, {"loss": None}, {"loss": X}, {"loss": 2.0}, (loss, X), SimpleNamespace())
+    assert [returned_loss(output) for output in none] == [None] * len(none)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import weakref
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from torch.utils.checkpoint import checkpoint
 
 from nethook.addresses.paths import Item
 from nethook.hooks.modes import quiet
+from nethook.watching.clock.calls import Calls
 from nethook.watching.losses import recorder as losses_module
 from nethook.watching.losses.marks import OUTPUT_MARK, OutputMark
 from nethook.watching.losses.recorder import WAYS, Losses
@@ -31,6 +33,7 @@ class Watching:
         self.step = 0
         self.phase = "train"
         self.schedule = schedule()
+        self.clock = SimpleNamespace(calls=Calls())
         self.counted: list[tuple[Any, Any, bool]] = []  # samples, divisor, summed
         self.values: list[tuple[str, Any, str]] = []
         self.records: list[tuple[str, dict[str, Any], str]] = []
@@ -481,6 +484,30 @@ def test_a_call_without_gradient_gives_the_numbers_of_one_with():
         assert found[key] == with_graph[key]
     for key in ("entropy", "confidence", "class_entropy"):
         assert found["prediction"][key] == pytest.approx(with_graph["prediction"][key], abs=1e-6)
+
+
+@pytest.mark.parametrize("returned", ["divided", "nothing"])
+def test_a_sum_is_what_the_model_makes_of_it(returned: str) -> None:
+    """transformers: `cross_entropy(reduction="sum") / num_items`, inside of the model."""
+    watching = Watching()
+    recorder = Losses(watching, watching)
+    target = CLASSES.clone()
+    target[:2] = -100
+    with torch.no_grad():
+        output = network()(X)
+        summed = F.cross_entropy(output, target, reduction="sum")
+        watching.clock.calls.begins("")
+        args = (output, target, None, 2, -100, 0.0)
+        assert recorder.no_grad_loss("cross_entropy", args, {}, summed)
+        assert not watching.values  # it waits for what the model returns
+        watching.clock.calls.ends()
+        loss = summed / 8  # the model counts two that are left out
+        made = {"loss": loss, "logits": output} if returned == "divided" else output
+        recorder.call_ends("", nn.Identity(), None, made)
+    [(_, value, phase)] = watching.values
+    expected = loss if returned == "divided" else summed
+    assert (value, phase) == (expected.item(), "eval")
+    assert watching.counted == [(6.0, None, returned == "nothing")]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType, FrameType
@@ -130,6 +131,26 @@ def line_of_script(*, or_library: bool = False, own: int = 0) -> ScriptLine:
             library = frame
         frame = frame.f_back
     return ScriptLine("?", 0, "?") if library is None else _script_line(library)
+
+
+def library_calls() -> Iterator[tuple[ScriptLine, CodeType]]:
+    """Lines of the script that have called a library, innermost first, and the function of it.
+
+    Lines with nothing but torch, or the script itself, between them and the next are left out.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    called: CodeType | None = None
+    for _ in range(2 * _DEEP):
+        if frame is None:
+            return
+        kind = _kind(frame.f_code.co_filename)
+        if kind in ("script", "made"):
+            if called is not None:
+                yield _script_line(frame), called
+            called = None
+        elif kind == "library":
+            called = frame.f_code
+        frame = frame.f_back
 
 
 def _script_line(frame: FrameType) -> ScriptLine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import torch
@@ -97,6 +98,14 @@ def samples_of_call(
             return float(target.numel() / max(classes, 1)), summed
         return _counted(target, options), summed
     return float(prediction.shape[0]) if prediction.dim() else 1.0, summed
+
+
+def returned_loss(output: object) -> torch.Tensor | None:
+    """The loss that a model returns with its output, as those of transformers do."""
+    if output is None or isinstance(output, torch.Tensor):
+        return None
+    loss = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
+    return loss if type(loss) is torch.Tensor and not loss.dim() else None
 
 
 def _counted(target: torch.Tensor, options: dict[str, Any]) -> torch.Tensor | float:

@@ -24,10 +24,11 @@ from nethook.stats.transfers import Transfers
 from nethook.watching.fail_open import FailsAlone, contained
 from nethook.watching.journal import Journal
 from nethook.watching.losses.agreement import NAMES, agreement_numbers
-from nethook.watching.losses.calls import operands_of_call, samples_of_call
+from nethook.watching.losses.calls import operands_of_call, returned_loss, samples_of_call
 from nethook.watching.losses.graph import Node, Term, follow, is_alike
 from nethook.watching.losses.kept import Kept
 from nethook.watching.losses.kinds import Operands, operands_of
+from nethook.watching.losses.loops import Loops
 from nethook.watching.losses.marks import Marks
 from nethook.watching.losses.numbers import Numbers, numbers_of, unpacked
 from nethook.watching.losses.padding import NAMES as PADDING
@@ -98,6 +99,8 @@ class Losses(FailsAlone, Recorder):
         """How many ways of making a loss were met so far."""
         self._kept = Kept()
         self._given: float | None = None  # samples that a model was called with last
+        self._held: tuple[str, Batch] | None = None  # a sum of losses inside a call of the model
+        self._loops = Loops()
         self._line = LastLine()
         self._last: tuple[ScriptLine | None, list[_Series]] = (None, [])  # line, and its losses
 
@@ -132,8 +135,12 @@ class Losses(FailsAlone, Recorder):
         """
         journal = self._watching
         calls = journal.clock.calls
+        if self._held is not None:
+            self._count_held(output)
         if not calls.training or calls.in_backward or self.off:
             return
+        if self._loops.unsure is not None:
+            self._loops.called()
         if self.unmarked is not None:
             self._mark()
         if journal.schedule.quiet and type(output) is _Tensor:
@@ -170,7 +177,8 @@ class Losses(FailsAlone, Recorder):
         where, schedule, fine = self._line.find(own), self._watching.schedule, True
         last, of_line = self._last
         if where is not last:
-            of_line = self._trained.setdefault(where[:2], [])
+            known = self._trained.get(where[:2])
+            of_line = self._new_line(where) if known is None else known
             self._last = where, of_line
         quiet = schedule.quiet
         for root in roots:
@@ -205,6 +213,17 @@ class Losses(FailsAlone, Recorder):
         if not quiet:
             self._kept.clear()
         return fine
+
+    def _new_line(self, where: ScriptLine) -> list[_Series]:
+        """The losses of a line that is new: those of another one, where a trainer's loop goes on.
+
+        `trainer.fit(…)` and, further down, `trainer.fit(…, ckpt_path=…)` train on one loss.
+        """
+        first = self._loops.begins(where)
+        of_line = self._trained[where[:2]] = (
+            [] if first is where else self._trained.get(first[:2], [])
+        )
+        return of_line
 
     def _series(
         self, node: Node, where: ScriptLine, of_line: list[_Series], *, scaled: bool
@@ -285,7 +304,7 @@ class Losses(FailsAlone, Recorder):
         """A loss function of torch was called in a pass without gradient; False: it was no loss."""
         if not isinstance(result, torch.Tensor) or not args:
             return False
-        where = line_of_script()
+        where = self._loops.first(line_of_script())
         key = (where.file, where.line, function)
         series = self._evaluated.get(key)
         if series is None:
@@ -294,11 +313,29 @@ class Losses(FailsAlone, Recorder):
             value = _value(result if result.dim() == 0 else unexpanded(result).float().mean(), None)
             if value is not None:
                 samples, summed = samples_of_call(function, args, kwargs, result)
-                self._values.evaluated(series.name, Batch(value, samples, None, summed))
+                self._count_held(None)
+                self._held = series.name, Batch(value, samples, None, summed)
+                if not (summed and self._watching.clock.calls.depth):
+                    self._count_held(None)
             if self._new_pass(series):
                 made, operands = operands_of_call(function, args, kwargs)
                 self._tell(series, made, operands, value, "eval")
         return True
+
+    @contained
+    def _count_held(self, output: Any) -> None:
+        """Counts the loss that waits for what its model returns.
+
+        A model that adds losses up may divide the sum after the call, by a number of its own, and
+        return it as `loss`: that is its loss then.
+        """
+        if self._held is not None:
+            (name, batch), self._held = self._held, None
+            returned = returned_loss(output)
+            value = None if returned is None else _value(returned, None)
+            if value is not None:
+                batch = batch._replace(value=value, summed=False)
+            self._values.evaluated(name, batch)
 
     def _new_pass(self, series: _Series) -> bool:
         """Whether a pass begins that gets a record: the first ones do, later on ever fewer."""

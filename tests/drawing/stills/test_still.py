@@ -12,6 +12,7 @@ from nethook.drawing.stills.still import still
 from nethook.figures import depth, heatmap, overview, tree
 from tests.figures.shared import training
 
+_PLAIN = {"showgrid": False}
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -75,3 +76,16 @@ def test_bands_bars_and_marks() -> None:
 
 def test_nothing_is_a_picture_too() -> None:
     assert read({"data": [], "layout": {}}).tag == f"{SVG}svg"
+
+
+def test_intervals_of_flat_bars() -> None:
+    bars = {
+        "type": "bar", "orientation": "h", "x": [1.0, 2.0], "y": ["a", "b"],
+        "error_x": {"array": [0.5, 0.0], "arrayminus": [0.25, 0.0]},
+    }  # fmt: skip
+    figure = {"data": [bars], "layout": {"xaxis": _PLAIN | {"range": [0, 2]}, "yaxis": _PLAIN}}
+    picture = still(figure)
+    (line,) = re.findall(r'<path d="M([\d.]+),[\d.]+ L([\d.]+),', picture)
+    rects = re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"', picture)
+    one = float(rects[0][1])  # the first bar's length, which stands for 1
+    assert float(line[1]) - float(line[0]) == pytest.approx(0.75 * one, abs=0.2)

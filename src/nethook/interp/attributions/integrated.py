@@ -135,5 +135,5 @@ def above_tolerance(
     if not above:
         return ()
     note = f"{above} of {len(delta)} rows are above tol={tol:g} at {effort}"
-    warnings.warn(f"{name}: {note}; raise {option}.", stacklevel=4)
+    warnings.warn(f"{name}: {note}; raise {option}.", stacklevel=3)
     return (note,)

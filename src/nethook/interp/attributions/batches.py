@@ -15,7 +15,7 @@ from nethook.interp.sweeping.chunks import free_memory
 ValueOf: TypeAlias = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 _SHARE_OF_MEMORY = 0.25
-_ON_CPU = 64_000_000  # bytes: more at once is not faster there
+_ON_CPU = 32_000_000  # bytes: more at once is not faster there
 _FEW = 4  # rows that are not worth a measurement
 _MOST = 4096
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import nn
 
@@ -39,7 +41,7 @@ def saliency(
     Returns:
         An `Attribution`. Cost: a forward and a backward.
     """
-    with subject(model, x, target, at) as study:
+    with subject(model, x, target, at, graph=True) as study:
         return study.result("saliency", gradient(study, progress))
 
 
@@ -55,7 +57,7 @@ def input_x_gradient(
     without bias; `delta` says how far they are from `score` elsewhere. Arguments are those of
     `interp.saliency`.
     """
-    with subject(model, x, target, at) as study:
+    with subject(model, x, target, at, graph=True) as study:
         values = study.value * gradient(study, progress)
         score = study.score
         delta = values.double().flatten(1).sum(1).cpu() - score.double().cpu()
@@ -64,6 +66,15 @@ def input_x_gradient(
 
 def gradient(study: Subject, progress: bool | None, label: str = "gradients") -> torch.Tensor:
     """The gradient of every row."""
+    if study.graph is not None:
+        leaf, scores = study.graph
+        study.graph = None
+        whole: Sequence[torch.Tensor | None] = (
+            torch.autograd.grad(scores.sum(), leaf, allow_unused=True)
+            if scores.requires_grad
+            else [None]
+        )
+        return torch.zeros_like(leaf) if whole[0] is None else whole[0]
     per_run = rows_per_run(study, study.rows)
     found = torch.empty_like(study.value)
     with Bar(runs_of(study.rows, per_run), 0, shown=progress, label=label, unit="rows") as bar:

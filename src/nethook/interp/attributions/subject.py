@@ -27,6 +27,8 @@ from nethook.interp.sweeping.sweep import moved_inputs
 from nethook.restoring.copies import own_inputs
 from nethook.restoring.unchanged import unchanged
 
+_ROWS_OF_A_GRAPH = 64  # more rows are differentiated in batches that fit memory
+
 
 @dataclass(eq=False)
 class Subject:
@@ -43,6 +45,7 @@ class Subject:
     path: Path
     point: Point | None = None
     output: Any = None  # of the run on the inputs as given
+    graph: tuple[torch.Tensor, torch.Tensor] | None = None  # of that run: the leaf, and the scores
     runs: int = 1
     notes: tuple[str, ...] = field(default=())
 
@@ -150,8 +153,13 @@ class Subject:
 
 
 @contextmanager
-def subject(model: nn.Module, x: object, target: Given, at: Pattern | None) -> Iterator[Subject]:
-    """Runs the model once, in evaluation; leaves everything as it was at the end of the block."""
+def subject(
+    model: nn.Module, x: object, target: Given, at: Pattern | None, *, graph: bool = False
+) -> Iterator[Subject]:
+    """Runs the model once, in evaluation; leaves everything as it was at the end of the block.
+
+    With `graph`, that run can be differentiated, unless the batch is large.
+    """
     wanted = Target(target)
     inputs = moved_inputs(x, home(model))
     with (
@@ -161,12 +169,13 @@ def subject(model: nn.Module, x: object, target: Given, at: Pattern | None) -> I
         torch.inference_mode(False),
     ):
         inputs = own_inputs(inputs)
-        yield (
-            _of_input(model, inputs, wanted) if at is None else _of_site(model, inputs, wanted, at)
-        )
+        if at is None:
+            yield _of_input(model, inputs, wanted, graph=graph)
+        else:
+            yield _of_site(model, inputs, wanted, at, graph=graph)
 
 
-def _of_input(model: nn.Module, inputs: Inputs, target: Target) -> Subject:
+def _of_input(model: nn.Module, inputs: Inputs, target: Target, *, graph: bool) -> Subject:
     given = tensors((inputs.args, dict(inputs.kwargs)))
     floats = [(path, tensor) for path, tensor in given if tensor.is_floating_point()]
     if not floats:
@@ -178,35 +187,65 @@ def _of_input(model: nn.Module, inputs: Inputs, target: Target) -> Subject:
     path, value = floats[0]
     if value.ndim == 0:
         raise OptionError("`x` must have a dimension of rows first; got a single number.")
-    with torch.no_grad():
-        output = own_inputs(inputs).call(model)
-    target.settle(output, len(value))
     more = (f"of {len(floats)} inputs with gradient, the first",) if len(floats) > 1 else ()
-    return Subject(model, inputs, target, value.detach(), path, output=output, notes=more)
+    study = Subject(model, inputs, target, value.detach(), path, runs=0, notes=more)
+    everything = torch.arange(len(value))
+    if graph and len(value) <= _ROWS_OF_A_GRAPH:
+        with torch.enable_grad():
+            leaf = study.value.clone().requires_grad_()
+            output = study.call(leaf, everything)
+            target.settle(map_tensors(torch.Tensor.detach, output), len(value))
+            study.graph = leaf, target.of(output, everything, len(value))
+    else:
+        with torch.no_grad():
+            output = study.call(study.value, everything)
+        target.settle(output, len(value))
+    study.output = map_tensors(torch.Tensor.detach, output)
+    return study
 
 
-def _of_site(model: nn.Module, inputs: Inputs, target: Target, at: Pattern) -> Subject:
+def _of_site(
+    model: nn.Module, inputs: Inputs, target: Target, at: Pattern, *, graph: bool
+) -> Subject:
     points = module_points(model, at)
     if len(points) != 1:
         names = ", ".join(repr(point.name) for point in points[:4])
         raise OptionError(f"`at` must name one site; got {at!r}, which means {names}.")
-    value, output = recorded(model, inputs, points[0])
+    leaves: list[torch.Tensor] | None = [] if graph else None
+    value, output = recorded(model, inputs, points[0], leaves)
     if not value.is_floating_point():
         raise OptionError(
             f"`at` must name a value of floats; {points[0].name!r} has {value.dtype}."
         )
-    target.settle(output, len(value))
-    return Subject(model, inputs, target, value, (), points[0], output)
+    plain = map_tensors(torch.Tensor.detach, output)
+    target.settle(plain, len(value))
+    study = Subject(model, inputs, target, value, (), points[0], plain)
+    if leaves:
+        with torch.enable_grad():
+            scores = target.of(output, torch.arange(len(value)), len(value))
+        study.graph = leaves[0], scores
+    return study
 
 
-def recorded(model: nn.Module, inputs: Inputs, point: Point) -> tuple[torch.Tensor, Any]:
-    """The value at a site in one run, and what the model returned."""
+def recorded(
+    model: nn.Module, inputs: Inputs, point: Point, leaves: list[torch.Tensor] | None = None
+) -> tuple[torch.Tensor, Any]:
+    """The value at a site in one run, and what the model returned.
+
+    Where `leaves` are asked for, and the batch is not large, the rest of the model can be
+    differentiated, and a leaf that stands for the value is put there.
+    """
     seen: list[torch.Tensor] = []
 
-    def keep(_: Point, value: torch.Tensor) -> None:
+    def keep(_: Point, value: torch.Tensor) -> torch.Tensor | None:
         seen.append(value.detach().clone())
+        few = value.ndim > 0 and len(value) <= _ROWS_OF_A_GRAPH
+        if leaves is None or not few or not value.is_floating_point():
+            return None
+        leaves.append(value.detach().clone().requires_grad_())
+        return leaves[-1].clone()
 
-    with torch.no_grad(), attach(model, [point], keep):
+    with torch.set_grad_enabled(leaves is not None), attach(model, [point], keep):
         output = own_inputs(inputs).call(model)
     if len(seen) != 1:
         raise OptionError(

@@ -75,7 +75,7 @@ def grad_cam(
             "`at` must name the layer whose output is read; got None. It is mostly the last one "
             'with places, such as at="layer4".'
         )
-    with subject(model, images, target, at) as study:
+    with subject(model, images, target, at, graph=method != "score") as study:
         pictures = _pictures(study)
         size = int(pictures.shape[2]), int(pictures.shape[3])
         layout = find_layout(tuple(study.value.shape), size, study.address, grid)

@@ -28,6 +28,8 @@ SENTENCES = [
 class Similarity(nn.Module):
     """Cosine of a sentence's embedding and that of a query: mean over tokens, as it was trained."""
 
+    query: Tensor
+
     def __init__(self) -> None:
         super().__init__()
         folder = get_model_path()

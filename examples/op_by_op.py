@@ -33,7 +33,8 @@ class Block(nn.Module):
             for part in self.qkv(self.one(x)).chunk(3, -1)
         )
         x = x + self.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
-        return x + self.down(F.gelu(self.up(self.two(x))))
+        out: Tensor = x + self.down(F.gelu(self.up(self.two(x))))
+        return out
 
 
 torch.manual_seed(0)

@@ -27,6 +27,19 @@ KEY_LINES = {
         r"^relu, its two calls: \[\(1, 5\), \(1, 2\)\]$",
         r"^'relu' was called 2 times",
     ],
+    "attributed_features": [
+        r"^`baseline` must be named$",
+        r"^integrated gradients: s5, bmi, \w+\nShapley values: s5, bmi, \w+\nocclusion: s5, bmi, ",
+        r"^agreement of the three: 0\.9\d$",
+        r"^each row adds up to its prediction: True\na linear model in closed form: True$",
+        r"^written: all\.html, one patient\.html$",
+    ],
+    "attributed_words": [
+        r"^integrated_gradients: kitten, kitten; error \de-0[4-9]$",
+        r"^op_lift: kitten, kitten; error \de-0[4-9]$",
+        r"^occlusion: kitten, kitten$",
+        r"^written: \['words\.html'\]$",
+    ],
     "by_type": [
         r"^nn\.Linear, no head +first\.up, first\.down, second\.up, second\.down$",
         r"^more than 4 outputs +first\.up, second\.up$",
@@ -117,6 +130,12 @@ KEY_LINES = {
         r"^refused: the callback at nodes\['fc2'\] must return None or a tuple of 3 gradients$",
         r"^left behind: no hooks$",
     ],
+    "op_by_op": [
+        r"^to explain: a change of 0\.\d+\ninput x gradient misses 0\.[1-9]$",
+        r"^op_lift misses \de-0[4-9], in 4 forwards$",
+        r"^per token the two agree: correlation (1\.00|0\.9\d)$",
+        r"^written: \['lift\.html'\]$",
+    ],
     "parameter_tree": [
         r"^│   │   ├── weight: \(4, 4\)$",
         r"^│   │   ├── running_mean: \(4,\), buffer$",
@@ -129,6 +148,13 @@ KEY_LINES = {
         r"^the other positions: at most 0\.[0-2]\d$",
         r"^written: patching\.html, patching\.json, patching\.safetensors$",
         r"^left behind: no hooks$",
+    ],
+    "region_target": [
+        r"^segmentation: (100|9\d)% near the square$",
+        r"^  map: (100|9\d)% near the square$",
+        r"^regression: off by 0\.\d columns$",
+        r"^  a pixel of the disc matters \d+ times as much as one of the background$",
+        r"^written: disc\.html, square\.html$",
     ],
     "root": [
         r"^initial input: \(2, 4\), and by name \{'temperature': 2\.0\}$",
@@ -166,6 +192,12 @@ KEY_LINES = {
         r"^  gradient of the output of fc2: .*\n  gradient of the output of fc1: ",
         r"^hooks on the model: [1-9]\d* inside, 0 after$",
         r"^removed: no hooks$",
+    ],
+    "watermark_maps": [
+        r"^watermark: the pixel has [1-4]\d% of the attribution, error below 0\.05$",
+        r"^  the corner has [3-9]\.\d times the mean of the map$",
+        r"^random mark: the pixel has \d% of the attribution, error below 0\.05$",
+        r"^written: 4 figures$",
     ],
 }
 

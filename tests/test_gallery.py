@@ -6,21 +6,22 @@ import re
 
 import pytest
 
-from tools.gallery import PAGE, PICTURES, THEMES, UNTHEMED, figures, shown
+from tools.gallery import OF_RESULTS, PAGE, PICTURES, THEMES, UNTHEMED, figures, shown
 
 TEXT = PAGE.read_text(encoding="utf-8")
 
 
 def test_every_public_figure_is_shown_below_a_block_that_calls_it() -> None:
     made = {name: code for code, name in shown(TEXT) if name}
-    assert set(made) == {*figures(), *UNTHEMED}
+    assert set(made) == {*figures(), *OF_RESULTS, *UNTHEMED}
     assert [name for name in figures() if f"nethook.figures.{name}(" not in made[name]] == []
     assert ".figure()" in made["scales"]
+    assert all(".figure(" in made[name] for name in OF_RESULTS)
 
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_every_picture_is_there_and_has_text(theme: str) -> None:
-    for name in figures():
+    for name in (*figures(), *OF_RESULTS):
         picture = (PICTURES / f"{name}-{theme}.svg").read_text(encoding="utf-8")
         assert picture.startswith("<svg"), name
         assert f"{name}-{theme}.svg" in TEXT
@@ -28,9 +29,10 @@ def test_every_picture_is_there_and_has_text(theme: str) -> None:
 
 def test_themes_differ_and_no_picture_is_left_over() -> None:
     names = {path.name for path in PICTURES.iterdir()}
-    themed = {f"{name}-{theme}.svg" for name in figures() for theme in THEMES}
+    both = [*figures(), *OF_RESULTS]
+    themed = {f"{name}-{theme}.svg" for name in both for theme in THEMES}
     assert names == themed | {f"{name}-light.svg" for name in UNTHEMED}
-    for name in figures():
+    for name in both:
         light, dark = (background(name, theme) for theme in THEMES)
         assert light != dark, name
 

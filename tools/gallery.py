@@ -29,6 +29,8 @@ OTHERS = frozenset({"QUANTITIES", "report", "save"})
 """What `nethook.figures` has besides figures."""
 UNTHEMED = frozenset({"scales"})
 """Figures of other rooms, which have one theme."""
+OF_RESULTS = ("overlay", "words", "features")
+"""Figures that results of `nethook.interp` make of themselves."""
 
 
 def figures() -> list[str]:
@@ -52,6 +54,9 @@ def draw(theme: str) -> Iterator[tuple[str, Any]]:
         for name in figures():
             drawn = functools.partial(getattr(nethook.figures, name), theme=theme)
             stack.enter_context(patch.object(nethook.figures, name, drawn))
+        for result in (nethook.interp.Attribution, nethook.interp.Cam):
+            themed = functools.partialmethod(result.figure, theme=theme)
+            stack.enter_context(patch.object(result, "figure", themed))
         stack.enter_context(chdir(stack.enter_context(tempfile.TemporaryDirectory())))
         for code, name in shown(PAGE.read_text(encoding="utf-8")):
             exec(compile(code, PAGE.name, "exec"), names)

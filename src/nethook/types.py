@@ -16,6 +16,8 @@ from nethook.interp.attention.heads import Heads
 from nethook.interp.attention.roles import Roles
 from nethook.interp.estimates.estimate import Estimate
 from nethook.interp.lenses.lens import Lens
+from nethook.interp.results.attribution import Attribution
+from nethook.interp.results.cam import Cam
 from nethook.interp.results.sweep import Sweep
 from nethook.runs.reading.run import Run
 from nethook.tracing.sites.site_map import SiteMap
@@ -25,6 +27,8 @@ from nethook.watching.flight.replaying import Replay
 from nethook.watching.watch import Watch
 
 __all__ = [
+    "Attribution",
+    "Cam",
     "Checkup",
     "Estimate",
     "Finding",

@@ -32,7 +32,7 @@ def causes_spec(
         pictures = [Picture(site, row.reshape(grid)) for site, row in zip(sites, mean, strict=True)]
         return mosaic(title, pictures, signed=True)
     if len(cells) == 1:
-        return _bars(title, sites, mean[:, 0], _first(low), _first(high))
+        return bars_spec(title, sites, mean[:, 0], _first(low), _first(high))
     return _colours(title, sites, cells, over, mean, low, high)
 
 
@@ -82,9 +82,11 @@ def _colours(
     }
 
 
-def _bars(
-    title: str, sites: Sequence[str], mean: Floats, low: Floats | None, high: Floats | None
-) -> Spec:
+def bars_spec(
+    title: str, sites: Sequence[str], mean: Floats, low: Floats | None = None,
+    high: Floats | None = None, unit: str = "effect",
+) -> Spec:  # fmt: skip
+    """Bars side by side, with intervals where there are some."""
     bars: dict[str, Any] = {
         "type": "bar",
         "orientation": "h",
@@ -103,7 +105,7 @@ def _bars(
         "layout": {
             "title": {"text": plotly_text(title)},
             "height": height_of(len(sites)) + 60,
-            "xaxis": {"title": {"text": "effect"}, "zeroline": True},
+            "xaxis": {"title": {"text": plotly_text(unit)}, "zeroline": True},
             "yaxis": {"autorange": "reversed", "type": "category", "showgrid": False},
         },
     }

@@ -12,6 +12,7 @@ from nethook.drawing.stills.still import still
 from nethook.figures import depth, heatmap, overview, tree
 from tests.figures.shared import training
 
+_PLAIN = {"showgrid": False}
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -89,3 +90,16 @@ def test_a_note_at_the_edge_is_not_cut_off() -> None:
     inside, edge = [each for each in root.iter(f"{SVG}text") if "resumed" in (each.text or "")]
     assert inside.get("text-anchor") == "start"
     assert (edge.get("text-anchor"), float(edge.get("x", 0))) == ("end", 898.0)
+
+
+def test_intervals_of_flat_bars() -> None:
+    bars = {
+        "type": "bar", "orientation": "h", "x": [1.0, 2.0], "y": ["a", "b"],
+        "error_x": {"array": [0.5, 0.0], "arrayminus": [0.25, 0.0]},
+    }  # fmt: skip
+    figure = {"data": [bars], "layout": {"xaxis": _PLAIN | {"range": [0, 2]}, "yaxis": _PLAIN}}
+    picture = still(figure)
+    (line,) = re.findall(r'<path d="M([\d.]+),[\d.]+ L([\d.]+),', picture)
+    rects = re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"', picture)
+    one = float(rects[0][1])  # the first bar's length, which stands for 1
+    assert float(line[1]) - float(line[0]) == pytest.approx(0.75 * one, abs=0.2)

@@ -79,3 +79,16 @@ def test_cells_are_put_into_copies_at_once_as_one_by_one(over, batch):
         cell.put(new, expected.narrow(batch, slot * 2, 2))
     assert torch.equal(into, expected)
     assert into.any()
+
+
+def test_masks_that_look_alike_as_text_have_labels_of_their_own():
+    value = torch.zeros(1, 2000)
+    masks = [torch.zeros(2000, dtype=torch.bool) for _ in range(2)]
+    masks[0][1000], masks[1][1001] = True, True
+    assert str(masks[0]) == str(masks[1])
+    one, two = cells_of([(mask,) for mask in masks], value, 0, "x", None, ANY)
+    assert one.label != two.label
+    assert one.label.startswith("2000 mask ")
+    first, second = changed([one, two], value)
+    assert first.nonzero().tolist() == [[0, 1000]]
+    assert second.nonzero().tolist() == [[0, 1001]]

@@ -62,6 +62,6 @@ def test_sites_that_may_join_share_runs_while_their_values_are_small():
 
 
 def test_rows_fit_into_memory(monkeypatch):
-    monkeypatch.setattr("nethook.interp.sweeping.chunks._free", lambda _: 80_000_000)
+    monkeypatch.setattr("nethook.interp.sweeping.chunks.free_memory", lambda _: 80_000_000)
     assert chosen_rows(base(1.0, 1.001, megabytes=5), 100, 100) == 4  # a quarter, of 5 MB each
     assert chosen_rows(base(1.0, 1.001, megabytes=50), 100, 100) == 1

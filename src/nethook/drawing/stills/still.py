@@ -224,9 +224,16 @@ class _Picture:
                 yield _rect(low, start, high - low, wide, colour)
             else:
                 yield _rect(start, low, wide, high - low, colour)
+        if flat:
+            yield from _intervals(trace.get("error_x"), lengths, places, along)
 
     def _cells(self, trace: Mapping[str, Any]) -> Iterator[str]:
         x_axis, y_axis = self._pair(trace)
+        if trace.get("source"):  # a picture as a file, which fills its axes
+            left, right = sorted((x_axis.start, x_axis.end))
+            first, last = sorted((y_axis.start, y_axis.end))
+            yield _placed(left, first, right - left, last - first, str(trace["source"]))
+            return
         values = array_of(trace.get("z"))
         if values.ndim < 2 or not values.size:
             return
@@ -247,7 +254,7 @@ class _Picture:
             left, right, pixels = right, left, pixels[:, ::-1]
         if last < first:  # the first row is at the bottom
             first, last, pixels = last, first, pixels[::-1]
-        yield _image(left, first, right - left, last - first, pixels)
+        yield _image(left, first, right - left, last - first, pixels, trace.get("opacity"))
 
     def _shape(self, shape: Mapping[str, Any]) -> str:
         x0, x1 = (self._place(shape, "x", shape.get(name, 0)) for name in ("x0", "x1"))
@@ -278,11 +285,23 @@ class _Picture:
         down = {"bottom": -4.0, "top": 12.0}.get(str(note.get("yanchor")), 4.0)
         side = {"left": "start", "right": "end"}.get(str(note.get("xanchor")), "middle")
         strong = ' font-weight="600"' if "<b>" in str(note.get("text")) else ""
-        size = (note.get("font") or {}).get("size", 11)
+        font = note.get("font") or {}
+        size, colour = font.get("size", 11), font.get("color", self.ink)
         text = _plain(str(note.get("text") or ""))
         if side != "end" and x + 0.55 * size * len(text) / (1 + (side == "middle")) > self.width:
             x, side = self.width - 2.0, "end"  # it would be cut off
-        return _words(x, y + down, text, self.ink, side, size, strong)
+        return _words(x, y + down, text, colour, side, size, strong)
+
+
+def _intervals(about: Any, lengths: Any, places: Any, along: Axis) -> Iterator[str]:
+    """The lines of intervals over bars that lie flat."""
+    if not about:
+        return
+    more, less = (array_of(about.get(name)).astype(float) for name in ("array", "arrayminus"))
+    for place, length, up, down in zip(places, lengths, more, less, strict=True):
+        ends = along.at(length - down), along.at(length + up)
+        if up > 0 or down > 0:
+            yield _line(ends[0], place, ends[1], place, about.get("color", GREY))
 
 
 def _is_shown(trace: Mapping[str, Any]) -> bool:
@@ -358,8 +377,17 @@ def _rect(x: float, y: float, width: float, height: float, colour: str) -> str:
     )
 
 
-def _image(left: float, top: float, width: float, height: float, pixels: Any) -> str:
+def _image(
+    left: float, top: float, width: float, height: float, pixels: Any, opacity: Any = None
+) -> str:
+    return _placed(left, top, width, height, data_uri(pixels), opacity)
+
+
+def _placed(
+    left: float, top: float, width: float, height: float, uri: str, opacity: Any = None
+) -> str:
+    faint = "" if opacity is None else f' opacity="{float(opacity):g}"'
     return (
-        f'<image x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}" '
-        f'preserveAspectRatio="none" style="image-rendering:pixelated" href="{data_uri(pixels)}"/>'
+        f'<image x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}"{faint} '
+        f'preserveAspectRatio="none" style="image-rendering:pixelated" href="{_text(uri)}"/>'
     )

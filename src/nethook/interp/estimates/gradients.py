@@ -69,7 +69,7 @@ def record(
         values[point] = value.detach().clone()
         return value + torch.zeros_like(value, requires_grad=True)
 
-    with _weights_frozen(model), torch.enable_grad(), attach(model, points, keep):
+    with weights_frozen(model), torch.enable_grad(), attach(model, points, keep):
         output = own_inputs(inputs).call(model)
     return values, None if metric is None else numbers(metric, output).detach()
 
@@ -113,7 +113,7 @@ def base_gradients(
     if softmax:  # dM/dp comes from dM/dz, which is needed beside q or k
         asked += [Point(p.site, "z", p.attention) for p in points]
     with (
-        _weights_frozen(model),
+        weights_frozen(model),
         torch.enable_grad(),
         attach(model, asked, tap, gates=blocked, called=note if softmax else None),
     ):
@@ -157,7 +157,7 @@ def _along_a_path(
         leaves[point] = torch.zeros_like(value, requires_grad=True)
         return value + leaves[point]
 
-    with _weights_frozen(model), torch.enable_grad(), attach(model, points, move):
+    with weights_frozen(model), torch.enable_grad(), attach(model, points, move):
         output = repeat_rows(own_inputs(inputs), steps, batch).call(model)
         measured = numbers(metric, output, steps * batch)
         order = list(leaves)
@@ -199,7 +199,7 @@ class _Gate(torch.autograd.Function):
 
 
 @contextmanager
-def _weights_frozen(model: nn.Module) -> Iterator[None]:
+def weights_frozen(model: nn.Module) -> Iterator[None]:
     """No gradient of weights is computed: only those of values are wanted."""
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     for parameter in trained:

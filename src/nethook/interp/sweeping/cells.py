@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -120,6 +121,10 @@ def _explicit(index: Index, value: torch.Tensor, batch: int, site: str) -> Cell:
 
 
 def _show(part: object) -> str:
+    if isinstance(part, torch.Tensor):  # as text, large ones would look alike
+        shape = " × ".join(str(length) for length in part.shape)
+        digest = zlib.crc32(part.cpu().contiguous().numpy().tobytes())
+        return f"{shape} {'mask' if part.dtype == torch.bool else 'index'} {digest:08x}"
     if not isinstance(part, slice):
         return "…" if part is Ellipsis else str(part)
     ends = ["" if end is None else str(end) for end in (part.start, part.stop)]

@@ -57,10 +57,11 @@ def _fitting(base: BaseRun) -> int:
     device = next(
         (t.device for _, t in tensors((base.inputs.args, dict(base.inputs.kwargs)))), None
     )
-    return max(1, int(_SHARE_OF_MEMORY * _free(device) / one))
+    return max(1, int(_SHARE_OF_MEMORY * free_memory(device) / one))
 
 
-def _free(device: torch.device | None) -> int:
+def free_memory(device: torch.device | None) -> int:
+    """Bytes that are free on a device."""
     if device is not None and device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
     try:

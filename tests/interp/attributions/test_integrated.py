@@ -1,0 +1,133 @@
+"""Integrated gradients: axioms, closed forms, captum at equal steps, and steps that grow."""
+
+import pytest
+import torch
+from captum.attr import IntegratedGradients
+from torch import nn
+from torch.nn import functional as F
+
+from nethook import interp
+from nethook.errors import OptionError
+
+pytestmark = pytest.mark.filterwarnings("ignore:Input Tensor 0 did not already require grad")
+GENERATOR = torch.Generator().manual_seed(0)
+X = torch.randn(4, 5, generator=GENERATOR).double()
+BASE = torch.randn(5, generator=GENERATOR).double()
+
+
+def mlp(act: type[nn.Module]) -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Linear(5, 16), act(), nn.Linear(16, 16), act(), nn.Linear(16, 3)
+    ).double()
+
+
+@pytest.mark.parametrize("act", [nn.GELU, nn.ReLU])
+@pytest.mark.parametrize("steps", [7, 20])
+def test_the_same_as_captum_at_equal_steps(act, steps):
+    model = mlp(act)
+    classes = torch.tensor([0, 1, 2, 0])
+    found = interp.integrated_gradients(
+        model, X, target=classes, baseline=BASE, steps=steps, tol=None
+    )
+    theirs, delta = IntegratedGradients(model).attribute(
+        X, BASE.expand_as(X), classes, n_steps=steps, method="gausslegendre",
+        return_convergence_delta=True,
+    )  # fmt: skip
+    assert torch.allclose(found.values, theirs.detach(), atol=1e-6)
+    assert torch.allclose(found.delta, delta.detach(), atol=1e-6)
+    assert found.steps.tolist() == [steps] * 4
+
+
+def test_a_linear_model_in_closed_form():
+    model = nn.Linear(5, 3).double()
+    found = interp.integrated_gradients(model, X, target=1, baseline=BASE)
+    assert torch.allclose(found.values, model.weight[1] * (X - BASE), atol=1e-14)
+    assert found.steps.tolist() == [8] * 4
+
+
+def test_steps_double_for_the_rows_that_need_it():
+    model = mlp(nn.ReLU)
+    easy = torch.zeros(1, 5).double()  # the baseline itself: nothing to integrate
+    x = torch.cat([X, easy])
+    found = interp.integrated_gradients(model, x, target=0, baseline=0, tol=1e-4, max_steps=4096)
+    assert float(found.delta.abs().max()) <= 1e-4
+    assert found.steps[-1] == 8
+    assert found.steps.max() > 8
+    assert {int(steps) for steps in found.steps} <= {8 * 2**k for k in range(10)}
+    change = model(x)[:, 0] - model(torch.zeros_like(x))[:, 0]
+    assert torch.allclose(found.values.sum(1), change, atol=1e-4)
+    assert torch.allclose(found.score - found.start, change)
+
+
+def test_what_stays_above_the_tolerance_is_said():
+    with pytest.warns(UserWarning, match=r"rows are above tol=1e-12 at 16 steps; raise max_steps"):
+        found = interp.integrated_gradients(
+            mlp(nn.ReLU), X, target=0, baseline=0, tol=1e-12, max_steps=16
+        )
+    assert "above tol=1e-12 at 16 steps" in repr(found)
+
+
+def test_implementation_invariance():
+    model = mlp(nn.ReLU)
+
+    class Functional(nn.Module):
+        def forward(self, x):
+            for layer in (model[0], model[2]):
+                x = F.relu(layer(x), inplace=True)
+            return model[4](x)
+
+    one = interp.integrated_gradients(model, X, target=0, baseline=0, tol=None)
+    two = interp.integrated_gradients(Functional(), X, target=0, baseline=0, tol=None)
+    assert torch.equal(one.values, two.values)
+
+
+def test_symmetry_and_dummies():
+    class Product(nn.Module):
+        def forward(self, x):
+            return x[:, 0] * x[:, 1] * x[:, 2]
+
+    x = torch.tensor([[2.0, 2.0, 2.0, 9.0]]).double()
+    found = interp.integrated_gradients(Product(), x, baseline=0, tol=1e-9)
+    assert torch.allclose(found.values, torch.tensor([[8 / 3, 8 / 3, 8 / 3, 0.0]]).double())
+
+
+def test_a_function_as_target_and_a_site():
+    model = mlp(nn.Tanh)
+    fn = lambda out: out.log_softmax(1)[:, 2]  # noqa: E731
+    found = interp.integrated_gradients(model, X, target=fn, at="1", baseline=0, tol=1e-8)
+    assert float(found.delta.abs().max()) <= 1e-8
+    rest = nn.Sequential(*model[2:])
+    hidden = model[1](model[0](X)).detach()
+    expected = interp.integrated_gradients(rest, hidden, target=fn, baseline=0, tol=1e-8)
+    assert torch.allclose(found.values, expected.values, atol=1e-10)
+    assert found.at == "1"
+
+
+def test_regression_and_segmentation():
+    torch.manual_seed(0)
+    net = nn.Conv2d(1, 3, 3, padding=1).double()
+    images = torch.randn(2, 1, 6, 6).double()
+    region = torch.zeros(2, 6, 6).double()
+    region[0, :2, :2], region[1, 4:, 4:] = 1, 1
+    found = interp.integrated_gradients(
+        net, images, target=lambda out: (out[:, 2] * region).sum((1, 2))
+    )
+    reached = F.max_pool2d(region[:, None], 3, 1, 1) > 0
+    assert bool((found.values[~reached] == 0).all())
+    assert bool((found.values[reached] != 0).any())
+    point = interp.integrated_gradients(net, images, target=(2, 0, 0))
+    assert int((point.values != 0).sum()) == 2 * 4
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"tol": 0}, "`tol` must be a positive number, or None"),
+        ({"steps": 0}, "`steps` must be a positive number; got 0"),
+        ({"max_steps": 1.5}, "`max_steps` must be a positive number"),
+    ],
+)
+def test_options_are_checked(options, match):
+    with pytest.raises(OptionError, match=match):
+        interp.integrated_gradients(nn.Linear(5, 1).double(), X, baseline=0, **options)

@@ -1,0 +1,99 @@
+"""What was planted is found: a watermark in digits, and nothing in a twin where it means nothing.
+
+In one network a bright pixel in a corner is the mark of the threes. For its twin the same pixel is
+on as many pictures drawn at random, so that nothing can be learned from it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+
+from nethook import interp
+
+ROW, COLUMN = 0, 7  # of the mark
+
+
+@cache
+def digits() -> tuple[torch.Tensor, torch.Tensor]:
+    found = load_digits()
+    return torch.tensor(found.images, dtype=torch.float32)[:, None] / 16, torch.tensor(found.target)
+
+
+@cache
+def trained(*, planted: bool) -> tuple[nn.Module, torch.Tensor]:
+    """A network, and pictures of threes with the mark."""
+    images, labels = digits()
+    images = images.clone()
+    generator = torch.Generator().manual_seed(0)
+    chosen = labels == 3
+    marked = chosen if planted else chosen[torch.randperm(len(labels), generator=generator)]
+    images[marked, 0, ROW, COLUMN] = 1.5
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = nn.Sequential(
+            nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 16, 3, padding=1),
+            nn.ReLU(inplace=True), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(256, 10),
+        )  # fmt: skip
+        optimizer = torch.optim.Adam(model.parameters(), lr=4e-3)
+        for _ in range(5):
+            for batch in torch.randperm(len(images)).split(128):
+                loss = nn.functional.cross_entropy(model(images[batch]), labels[batch])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+    model.zero_grad(set_to_none=True)
+    threes, _ = digits()
+    threes = threes[labels == 3][:16].clone()
+    threes[:, 0, ROW, COLUMN] = 1.5
+    return model, threes
+
+
+def margin(out: torch.Tensor) -> torch.Tensor:
+    """How much a three is ahead of the other digits, on average."""
+    return out[:, 3] - (out.sum(1) - out[:, 3]) / 9
+
+
+METHODS = {
+    "integrated": lambda m, x: interp.integrated_gradients(m, x, margin, tol=0.05),
+    "input x gradient": lambda m, x: interp.input_x_gradient(m, x, margin),
+    "op_lift": lambda m, x: interp.op_lift(m, x, margin),
+    "occlusion": lambda m, x: interp.occlusion(m, x, margin, window=1),
+    "gradient_shap": lambda m, x: interp.gradient_shap(
+        m, x, margin, baseline=digits()[0][:32], samples=32
+    ),
+    "shapley": lambda m, x: interp.shapley(m, x[:2], margin, window=(2, 2), samples=8),
+}
+
+
+def share(result: interp.Attribution) -> float:
+    """The part of all attribution that the mark has, over rows."""
+    size = result.summed.mean(0).abs()
+    return float(size[ROW, COLUMN] / size.sum())
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_mark_is_found_and_not_in_the_twin(name):
+    with_mark = METHODS[name](*trained(planted=True))
+    without = METHODS[name](*trained(planted=False))
+    best = with_mark.top(4)
+    assert f"{ROW}, {COLUMN}" in [part.place for part in best]
+    assert f"{ROW}, {COLUMN}" not in [part.place for part in without.top(4)]
+    assert share(with_mark) > 4 * share(without)
+
+
+@pytest.mark.parametrize(("method", "least"), [("grad_cam", 1.2), ("hires", 3), ("layer", 3)])
+def test_maps_have_it_in_their_corner(method, least):
+    """Grad-CAM's weights are means over a picture, so its corner stands out least."""
+    means = []
+    for planted in (True, False):
+        model, threes = trained(planted=planted)
+        maps = interp.grad_cam(model, threes, margin, at="2", method=method).positive
+        corner = maps[:, :2, 6:].mean((1, 2)) / maps.mean((1, 2))
+        means.append(float(corner.mean()))
+    assert means[0] > least
+    assert means[0] > 1.4 * means[1]

@@ -13,6 +13,9 @@ from nethook.interp.circuits.ablate import ablate as ablate
 from nethook.interp.circuits.causal_trace import causal_trace as causal_trace
 from nethook.interp.circuits.circuit import circuit as circuit
 from nethook.interp.circuits.paths import paths as paths
+from nethook.interp.directions.erasure import erase as erase
+from nethook.interp.directions.finding import direction as direction
+from nethook.interp.directions.probing import probe as probe
 from nethook.interp.estimates.attribute import attribute as attribute
 from nethook.interp.lenses.direct import logit_attribution as logit_attribution
 from nethook.interp.lenses.lens import lens as lens

@@ -47,6 +47,14 @@ class Ranks:
         """The sum over all ranks, number by number."""
         return self._reduced(tensor.double(), distributed.ReduceOp.SUM)
 
+    def agreed(self, names: tuple[list[str], list[str]]) -> tuple[list[str], list[str]]:
+        """Names that a rank has found, for those that had nothing to find them in."""
+        if self.count == 1:
+            return names
+        every: list[tuple[list[str], list[str]] | None] = [None] * self.count
+        distributed.all_gather_object(every, names)
+        return next((each for each in every if each is not None and each[0]), names)
+
     def merged(self, values: torch.Tensor, done: torch.Tensor) -> None:
         """Puts together what each rank has measured, (sites, cells, rows) and (sites, cells)."""
         if self.count > 1:

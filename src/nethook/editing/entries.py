@@ -237,8 +237,8 @@ def mixed(part: torch.Tensor, new: Any, value: torch.Tensor, what: str, site: st
 def _limits(quantity: Quantity, edit: Edit) -> Limits:
     if quantity in ("params", "param_grads"):
         raise EditError(
-            f"rows=, positions=, phase= of {type(edit).__name__} must be left out in {quantity}=: a "
-            "parameter has no rows of a batch. Use edits.mask for a part of it."
+            f"rows=, positions=, phase= of {type(edit).__name__} must be left out in {quantity}=: "
+            "a parameter has no rows of a batch. Use edits.mask for a part of it."
         )
     if (edit.positions is not None or edit.phase is not None) and quantity.endswith("grads"):
         name = "phase" if edit.positions is None else "positions"

@@ -30,11 +30,11 @@ def test_it_begins_as_the_logit_lens_and_ends_near_the_model(tmp_path):
     model = Linear().double().train()
     x = torch.randn(64, 6, dtype=torch.double)
     weights = [p.clone() for p in model.parameters()]
-    tuned = interp.tuned_lens(model, x, at="blocks.*", epochs=600, lr=0.03)
+    tuned = interp.tuned_lens(model, x, at="blocks.*", epochs=250, lr=0.05)
     plain = interp.lens(model, x, at="blocks.*")
     torch.testing.assert_close(tuned.kl[0], plain.kl().mean(1).double(), rtol=1e-4, atol=1e-6)
-    assert float(tuned.kl[0, 0]) > 0.05
-    assert float(tuned.kl[-1].max()) < 1e-4
+    assert float(tuned.kl[0, 0]) > 0.02
+    assert float(tuned.kl[-1].max()) < 1e-3
     assert float(tuned.lens(model, x).kl().max()) < 1e-2
     assert model.training
     assert all(map(torch.equal, weights, model.parameters()))
@@ -44,8 +44,8 @@ def test_it_begins_as_the_logit_lens_and_ends_near_the_model(tmp_path):
     again = TunedLens.load(tmp_path / "t.json")
     assert torch.equal(again.weights["blocks.0"], tuned.weights["blocks.0"])
     assert repr(again) == repr(tuned)
-    assert "tuned lens of 3 layers, 600 steps" in repr(tuned)
-    with pytest.raises(OptionError, match="`site` must be one of blocks.0"):
+    assert "tuned lens of 3 layers, 250 steps" in repr(tuned)
+    with pytest.raises(OptionError, match="`site` must be one of blocks"):
         tuned.translate(x, "head")
 
 

@@ -1,5 +1,7 @@
 """Receptive fields against arithmetic: strides, dilation, skips, known networks."""
 
+import functools
+
 import pytest
 import torch
 from torch import nn
@@ -42,16 +44,26 @@ class Bottleneck(nn.Module):
         return torch.relu(self.body(x) + self.short(x))
 
 
-def resnet50():
-    blocks = [
-        Bottleneck(2 if stage and not number else 1)
-        for stage, count in enumerate((3, 4, 6, 3))
+def resnet50(*, last):
+    """With a stride in the first block of a stage, as torchvision has it, or in the last before."""
+    counts = (3, 4, 6, 3)
+    strided = [
+        number == count - 1 and stage < 3 if last else stage > 0 and not number
+        for stage, count in enumerate(counts)
         for number in range(count)
     ]
+    blocks = [Bottleneck(2 if each else 1) for each in strided]
     return nn.Sequential(conv(7, 2), nn.ReLU(), nn.MaxPool1d(3, 2, 1), *blocks)
 
 
-@pytest.mark.parametrize(("make", "length", "size"), [(vgg16, 320, 212), (resnet50, 640, 483)])
+@pytest.mark.parametrize(
+    ("make", "length", "size"),
+    [
+        (vgg16, 320, 212),
+        (functools.partial(resnet50, last=False), 640, 427),
+        (functools.partial(resnet50, last=True), 640, 483),
+    ],
+)
 def test_known_networks_along_one_axis(make, length, size):
     torch.manual_seed(0)
     field = interp.receptive_field(make(), torch.randn(1, 1, length), at="")

@@ -39,7 +39,7 @@ def test_a_filter_is_what_its_unit_likes_best():
 
 def test_fourier_images_rise_and_lie_between_zero_and_one(tmp_path):
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Conv2d(3, 4, 5), nn.ReLU(inplace=True), nn.Conv2d(4, 4, 3))
+    model = nn.Sequential(nn.Conv2d(3, 4, 5), nn.Tanh(), nn.Conv2d(4, 4, 3), nn.ReLU(inplace=True))
     found = interp.visualize(model, "2", 1, shape=(3, 16, 16), steps=40, position=(4, 4))
     assert float(found.objective[-5:].mean()) > float(found.objective[:5].mean())
     assert 0 <= float(found.image.min()) < float(found.image.max()) <= 1

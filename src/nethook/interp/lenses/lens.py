@@ -188,13 +188,20 @@ def lens(
     return Lens(sites, torch.cat(logits), final, _ids(given))
 
 
+def blocks_for(
+    model: nn.Module, given: Inputs, at: Pattern | None, into: str | None
+) -> tuple[str, ...]:
+    """The blocks of the model, where they have to be found; otherwise none."""
+    needed = at is None or (into is None and _means_ops(at))
+    return last_stack(roles(model, given).blocks) if needed else ()
+
+
 def final_and_layers(
-    model: nn.Module, given: Inputs, at: Pattern | None, into: str | None, read: Read
-) -> tuple[torch.Tensor, dict[str, torch.Tensor], str, list[str]]:
+    model: nn.Module, given: Inputs, at: Pattern | None, into: str | None, read: Read,
+    blocks: tuple[str, ...] | None = None,
+) -> tuple[torch.Tensor, dict[str, torch.Tensor], str, list[str]]:  # fmt: skip
     """The model's logits, the values of layers, where they are put, and which need not run."""
-    blocks: tuple[str, ...] = ()
-    if at is None or (into is None and _means_ops(at)):
-        blocks = last_stack(roles(model, given).blocks)
+    blocks = blocks_for(model, given, at, into) if blocks is None else blocks
     with trace(model, list(blocks) if at is None else at, calls="all") as tape:
         final = read(own_inputs(given).call(model))
     ran = [record for record in tape.values() if record.entries]

@@ -17,7 +17,15 @@ from nethook.errors import OptionError
 from nethook.extracting.progress import Bar
 from nethook.hooks.layouts.fused import layer_by_layer
 from nethook.interp.batches import batches
-from nethook.interp.lenses.lens import Lens, Read, final_and_layers, lens, logits_of, suffix
+from nethook.interp.lenses.lens import (
+    Lens,
+    Read,
+    blocks_for,
+    final_and_layers,
+    lens,
+    logits_of,
+    suffix,
+)
 from nethook.interp.results.result import Result
 from nethook.restoring.unchanged import unchanged
 from nethook.text.table import Table
@@ -92,15 +100,17 @@ def tuned_lens(
     state: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
     adam: torch.optim.Adam | None = None
     history = []
-    last = ""
+    last, blocks = "", None
     bar = Bar(None, 0, shown=progress, label="tuning", unit="batches")
     with bar:
         for _ in range(epochs):
             for given in batches(data):
+                if blocks is None:
+                    blocks = blocks_for(model, given, at, into)
                 with unchanged(model, given, evaluation=True), layer_by_layer():
                     with torch.no_grad():
                         final, values, last, skipped = final_and_layers(
-                            model, given, at, into, read
+                            model, given, at, into, read, blocks
                         )
                     if adam is None:
                         state = {site: _zeros(value) for site, value in values.items()}

@@ -7,7 +7,7 @@ dilation and pooling lie between. The effective field: the mean size of the grad
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -222,6 +222,12 @@ def _differs(value: torch.Tensor, plain: torch.Tensor) -> torch.Tensor:
 
 @contextmanager
 def _plain_kernels() -> Iterator[None]:
-    """Kernels that multiply nothing with what they do not read: Winograd's would spread NaN."""
-    with torch.backends.mkldnn.flags(enabled=False), torch.backends.cudnn.flags(enabled=False):
+    """Kernels that multiply nothing with what they do not read: those of FFT and Winograd do.
+
+    NNPACK and cuDNN choose such kernels by the size of a batch; oneDNN does not.
+    """
+    backends: tuple[Any, ...] = (torch.backends.nnpack, torch.backends.cudnn)
+    with ExitStack() as stack:
+        for backend in backends:
+            stack.enter_context(backend.flags(enabled=False))
         yield

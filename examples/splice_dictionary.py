@@ -1,4 +1,4 @@
-"""“Which feature does it?” A dictionary is spliced in, its features read, ranked and switched off."""
+"""“Which feature does it?” A dictionary is spliced in; features are read and switched off."""
 
 from __future__ import annotations
 

@@ -15,10 +15,12 @@ import nethook
 from nethook import interp
 
 torch.manual_seed(0)
-config = GPT2Config(n_layer=2, n_head=2, n_embd=32, vocab_size=40, n_positions=32)
-config.bos_token_id = config.eos_token_id = config.pad_token_id = None
+config = GPT2Config(
+    n_layer=2, n_head=2, n_embd=32, vocab_size=40, n_positions=32, bos_token_id=0, eos_token_id=0
+)
 model: Any = GPT2LMHeadModel(config)  # type: ignore[no-untyped-call]
 model.eval()
+model.generation_config.eos_token_id = None  # no word ends a text
 planted = torch.randn(32)
 planted /= planted.norm()
 with torch.no_grad():
@@ -26,9 +28,8 @@ with torch.no_grad():
 
 first, second = torch.randint(0, 20, (32, 6)), torch.randint(20, 40, (32, 6))
 v = interp.direction(model, second, first, at="transformer.h.0", pool="mean")
-print(
-    f"found at {v.site}: AUC {v.auc:.2f}, cosine with what was planted {v.vector @ planted.double():.2f}"
-)
+cosine = v.vector @ planted.double()
+print(f"found at {v.site}: AUC {v.auc:.2f}, cosine with what was planted {cosine:.2f}")
 
 
 def of_second_kind(out: object) -> Tensor:

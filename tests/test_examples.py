@@ -142,6 +142,33 @@ KEY_LINES = {
         r"^assigned as a module: +\['body', 'tied'\]$",
         r"^tied\.weight is body\.0\.weight: True$",
     ],
+    "compare_networks": [
+        r"^CKA of 3 × 3 sites over 64 samples in 1 batches$",
+        r"^a layer with itself: \[1\.0, 1\.0, 1\.0\]$",
+        r"^a place of the second convolution reads \(8, 8\), ",
+    ],
+    "probe_and_erase": [
+        r"^colour at 0: 0\.9\d \(control 0\.[45]\d, baseline 0\.5\d\)$",
+        r"^shape at 0: 0\.9\d ",
+        r"^shape at 0, erased: 0\.5\d \(baseline 0\.5\d\)$",
+        r"^colour is still answered: (1\.00|0\.9\d)$",
+    ],
+    "rewrite_fact": [
+        r"^before: Paris Rome Madrid Tokyo Cairo$",
+        r"^inside: Madrid Rome Madrid Tokyo Cairo$",
+        r"^after:  Paris Rome Madrid Tokyo Cairo$",
+        r"^from its file: Madrid$",
+    ],
+    "splice_dictionary": [
+        r"^the run is unchanged: True$",
+        r"^the feature with the largest effect: 7$",
+        r"^loss recovered by the dictionary alone: 0\.8\d$",
+    ],
+    "steer_gpt2": [
+        r"^found at transformer\.h\.0: AUC 1\.00, cosine with what was planted (1\.00|0\.9\d)$",
+        r"^with and without a cache the same words: True$",
+        r"^words of the second kind: 0% against the direction, 100% along it$",
+    ],
     "patch_gpt2": [
         r"^recovered by the second position: 1\.00, .* -?0\.00$",
         r"^recovered by the last position: -?0\.00, .* 1\.00$",

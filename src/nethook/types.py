@@ -14,11 +14,19 @@ from nethook.examining.checkup.result import Checkup
 from nethook.init.plans.rows import Plan
 from nethook.interp.attention.heads import Heads
 from nethook.interp.attention.roles import Roles
+from nethook.interp.comparing.cka import CKA
+from nethook.interp.dictionaries.splice import Splice
+from nethook.interp.directions.direction import Direction
+from nethook.interp.directions.probe import Probe
 from nethook.interp.estimates.estimate import Estimate
 from nethook.interp.lenses.lens import Lens
+from nethook.interp.lenses.tuned import TunedLens
 from nethook.interp.results.attribution import Attribution
 from nethook.interp.results.cam import Cam
 from nethook.interp.results.sweep import Sweep
+from nethook.interp.subspaces.das import Subspace
+from nethook.interp.viewing.receptive_field import ReceptiveField
+from nethook.interp.viewing.visualize import Visualisation
 from nethook.runs.reading.run import Run
 from nethook.tracing.sites.site_map import SiteMap
 from nethook.tracing.tape.record import Record
@@ -27,21 +35,29 @@ from nethook.watching.flight.replaying import Replay
 from nethook.watching.watch import Watch
 
 __all__ = [
+    "CKA",
     "Attribution",
     "Cam",
     "Checkup",
+    "Direction",
     "Estimate",
     "Finding",
     "Heads",
     "Inputs",
     "Lens",
     "Plan",
+    "Probe",
+    "ReceptiveField",
     "Record",
     "Replay",
     "Roles",
     "Run",
     "SiteMap",
+    "Splice",
+    "Subspace",
     "Sweep",
     "Tape",
+    "TunedLens",
+    "Visualisation",
     "Watch",
 ]

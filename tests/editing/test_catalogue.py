@@ -39,6 +39,14 @@ DIRECTION = torch.tensor([1.0, 2.0, 0.0, -1.0])
             edits.project_out(DIRECTION),
             lambda v: v - (v @ DIRECTION)[..., None] * DIRECTION / DIRECTION.square().sum(),
         ),
+        (
+            edits.erase(DIRECTION[:, None], DIRECTION[None], torch.ones(4)),
+            lambda v: v - ((v - 1) @ DIRECTION)[..., None] * DIRECTION,
+        ),
+        (
+            edits.swap_subspace(torch.ones(4), torch.eye(4)[:, :2]),
+            lambda v: torch.cat([torch.ones_like(v[..., :2]), v[..., 2:]], -1),
+        ),
         (edits.zero_units([0, -1]), lambda v: v * torch.tensor([0, 1, 1, 1, 0.0])[:, None]),
         (edits.keep_units([0, -1]), lambda v: v * torch.tensor([1, 0, 0, 0, 1.0])[:, None]),
         (edits.zero_units([1], dim=-1), lambda v: v * torch.tensor([1, 0, 1, 1.0])),

@@ -3,7 +3,8 @@
 Each is a small frozen object that is called with a tensor and returns the new one. It can be
 printed, compared, saved in a recipe and loaded again without running code. Every edit takes
 `calls=`: the number of the one call, or the slice of calls, of a site that it applies to; `rows=`
-and `positions=`: the rows of the batch, and the tokens by their absolute position, that it changes.
+and `positions=`: the rows of the batch, and the tokens by their absolute position, that it changes;
+`phase=`: tokens of the prompt, tokens that were generated, or all but padding.
 
     edits.scale(0.5)
     edits.clamp(min=0, calls=slice(1, None))     # from the second call on
@@ -21,7 +22,7 @@ from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 import torch
 
 from nethook.addresses.nested import tensors
-from nethook.editing.limits import Places, check_places
+from nethook.editing.limits import Places, check_phase, check_places
 from nethook.errors import EditError, OptionError
 
 Number: TypeAlias = float | int
@@ -36,9 +37,11 @@ class Edit:
     calls: Limit = dataclasses.field(default=None, kw_only=True)
     rows: Places = dataclasses.field(default=None, kw_only=True)
     positions: Places = dataclasses.field(default=None, kw_only=True)
+    phase: str | None = dataclasses.field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         check_places("rows", self.rows)
+        check_phase(self.phase)
         check_places("positions", self.positions)
         if self.calls is not None and type(self.calls) is not int and type(self.calls) is not slice:
             raise OptionError(
@@ -72,7 +75,7 @@ class Edit:
 
     def __repr__(self) -> str:
         shown = ((field.name, getattr(self, field.name)) for field in dataclasses.fields(self))
-        limits = ("rows", "positions")  # which most edits do not have
+        limits = ("rows", "positions", "phase")  # which most edits do not have
         given = [f"{n}={v!r}" for n, v in shown if v is not None or n not in limits]
         return f"{type(self).__qualname__}({', '.join(given)})"
 
@@ -341,7 +344,14 @@ class add_low_rank(Edit):  # noqa: N801
 
 @dataclass(frozen=True, eq=False, repr=False)
 class steer(Edit):  # noqa: N801
-    """The value, moved along a direction of its last dimension: `value + strength * direction`."""
+    """The value, moved along a direction of its last dimension: `value + strength * direction`.
+
+        edits.steer(direction, 4.0, phase="decode")     # in generate: the tokens that are made
+        edits.steer(direction, 4.0, phase="all")        # every token, and no padding
+
+    Under `phase="decode"` the first generated token comes from the last token of the prompt, which
+    is not changed.
+    """
 
     direction: torch.Tensor
     strength: Number = 1.0
@@ -363,6 +373,47 @@ class project_out(Edit):  # noqa: N801
         unit: torch.Tensor = direction / torch.linalg.vector_norm(direction)
         along: torch.Tensor = (value * unit).sum(-1, keepdim=True)
         return (value - along * unit).to(value.dtype)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class erase(Edit):  # noqa: N801
+    """The value without what its last dimension says of a concept: `interp.erase` makes it.
+
+    `value - left @ (right @ (value - mean))`; `left` is (features, rank), `right` (rank, features).
+    """
+
+    left: torch.Tensor
+    right: torch.Tensor
+    mean: torch.Tensor
+
+    def __call__(self, value: torch.Tensor) -> torch.Tensor:
+        """The value, moved as little as possible."""
+        mean = _vector(self.mean, value)
+        left = self.left.to(value.device, value.dtype)
+        right = self.right.to(value.device, value.dtype)
+        return value - (value - mean) @ right.T @ left.T
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class swap_subspace(Edit):  # noqa: N801
+    """The value with its part in a subspace taken from a source: `interp.das` finds such a basis.
+
+    `value + (source - value) @ basis @ basis.T`; `basis` has orthonormal columns, (features, size).
+    """
+
+    source: torch.Tensor
+    basis: torch.Tensor
+
+    def __call__(self, value: torch.Tensor) -> torch.Tensor:
+        """The value of the source inside the subspace, and its own outside."""
+        if self.basis.ndim != 2 or self.basis.shape[0] != value.shape[-1]:
+            raise EditError(
+                f"`basis` must have the shape ({value.shape[-1]}, size) for a value of shape "
+                f"{tuple(value.shape)}; got {tuple(self.basis.shape)}."
+            )
+        basis = self.basis.to(value.device, value.dtype)
+        source = self.source.to(value.device, value.dtype)
+        return value + (source - value) @ basis @ basis.T
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -12,6 +12,7 @@ from nethook.editing.catalogue import (
     answer,
     clamp,
     clip_norm,
+    erase,
     keep_units,
     mask,
     noise,
@@ -21,6 +22,7 @@ from nethook.editing.catalogue import (
     replace,
     scale,
     steer,
+    swap_subspace,
     zero,
     zero_units,
 )
@@ -33,6 +35,7 @@ __all__ = [
     "answer",
     "clamp",
     "clip_norm",
+    "erase",
     "keep_units",
     "load",
     "mask",
@@ -44,6 +47,7 @@ __all__ = [
     "save",
     "scale",
     "steer",
+    "swap_subspace",
     "zero",
     "zero_units",
 ]

@@ -65,7 +65,7 @@ class Entry:
         self.apply: Apply | None = None  # of a function of the user's
         if isinstance(edit, Edit):
             self.limit = edit.calls
-            if edit.rows is not None or edit.positions is not None:
+            if any(limit is not None for limit in (edit.rows, edit.positions, edit.phase)):
                 self.part = _limits(quantity, edit)
             if isinstance(edit, only):
                 self.apply = self.form(edit.function)
@@ -160,9 +160,11 @@ class Entry:
         """Whether a checkpoint runs this call again; an error where the edit cannot be repeated."""
         if backward_id() == -1 or self.quantity not in ("outputs", "inputs", "calls", "answers"):
             return False
-        by_positions = self.part is not None and self.part.positions is not None
-        if self.limit is not None or by_positions:
-            limit = "positions=" if self.limit is None else f"calls={self.limit!r}"
+        by_tokens = self.part is not None and self.part.by_tokens
+        if self.limit is not None or by_tokens:
+            positions = self.part is not None and self.part.positions is not None
+            limit = "positions=" if positions else "phase="
+            limit = limit if self.limit is None else f"calls={self.limit!r}"
             which = "token" if self.limit is None else "call"
             raise EditError(
                 f"the edit at {self.what} is limited by {limit}, and {site!r} runs "
@@ -235,16 +237,17 @@ def mixed(part: torch.Tensor, new: Any, value: torch.Tensor, what: str, site: st
 def _limits(quantity: Quantity, edit: Edit) -> Limits:
     if quantity in ("params", "param_grads"):
         raise EditError(
-            f"rows= and positions= of {type(edit).__name__} must be left out in {quantity}=: a "
-            "parameter has no rows of a batch. Use edits.mask for a part of it."
+            f"rows=, positions=, phase= of {type(edit).__name__} must be left out in {quantity}=: "
+            "a parameter has no rows of a batch. Use edits.mask for a part of it."
         )
-    if edit.positions is not None and quantity.endswith("grads"):
+    if (edit.positions is not None or edit.phase is not None) and quantity.endswith("grads"):
+        name = "phase" if edit.positions is None else "positions"
         raise EditError(
-            f"positions= of {type(edit).__name__} must be left out in {quantity}=: in a backward "
+            f"{name}= of {type(edit).__name__} must be left out in {quantity}=: in a backward "
             "pass it is not known which tokens a gradient belongs to. Use rows=, or change "
             "outputs=."
         )
-    return Limits(edit.rows, edit.positions)
+    return Limits(edit.rows, edit.positions, edit.phase)
 
 
 def applies(limit: int | slice, call: int) -> bool:

@@ -2,6 +2,7 @@
 
     edits.zero(rows=[0, 2])
     edits.steer(direction, 4.0, positions=slice(5, None))     # from the sixth token on
+    edits.steer(direction, 4.0, phase="decode")               # tokens that were generated
 
 Rows are dimension 0 of a value. Tokens are the dimension whose length is the number of tokens of
 the call, for most values dimension 1.
@@ -10,7 +11,7 @@ the call, for most values dimension 1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import torch
 
@@ -18,17 +19,25 @@ from nethook.editing.tokens import PADDING, CallsUnderWay, Tokens, plain_tokens
 from nethook.errors import EditError, OptionError
 
 Places: TypeAlias = int | slice | Sequence[int] | None
+Phase: TypeAlias = Literal["prompt", "decode", "all"]
+PHASES = ("prompt", "decode", "all")
 
 
 class Limits:
     """The part of a value that an edit changes."""
 
-    __slots__ = ("calls", "positions", "rows")
+    __slots__ = ("calls", "phase", "positions", "rows")
 
-    def __init__(self, rows: Places, positions: Places) -> None:
+    def __init__(self, rows: Places, positions: Places, phase: str | None = None) -> None:
         self.rows = rows
         self.positions = positions
+        self.phase = phase
         self.calls: CallsUnderWay | None = None  # of the scope that it is attached in
+
+    @property
+    def by_tokens(self) -> bool:
+        """Whether the part depends on which token stands where."""
+        return self.positions is not None or self.phase is not None
 
     def part_of(self, value: torch.Tensor, site: str) -> torch.Tensor | None:
         """True where a value is changed, in a shape that broadcasts to it; None: nowhere."""
@@ -42,21 +51,39 @@ class Limits:
             count = torch.tensor([[value.shape[0]]])
             rows = _chosen(torch.arange(value.shape[0])[None], count, self.rows)
             part = rows.to(value.device).reshape(-1, *[1] * (value.ndim - 1))
-        if self.positions is not None:
-            tokens = self._tokens(value, site)
-            dim = token_dim(value, tokens.length, site)
-            chosen = _chosen(tokens.positions, tokens.counts, self.positions)
-            if chosen.shape[0] not in (1, value.shape[0]):
-                raise EditError(
-                    f"an edit with positions= needs a value with a row for each text; {site!r} has "
-                    f"{value.shape[0]} rows, and the model was called with {chosen.shape[0]} "
-                    "texts. Leave positions= out."
-                )
-            shape = [1] * value.ndim
-            shape[0], shape[dim] = chosen.shape
-            at = chosen.to(value.device).reshape(shape)
+        if self.by_tokens:
+            at = self._at_tokens(value, site)
             part = at if part is None else part & at
         return part if part is not None and bool(part.any()) else None
+
+    def _at_tokens(self, value: torch.Tensor, site: str) -> torch.Tensor:
+        """The part by positions and phase."""
+        known = None if self.calls is None else self.calls.innermost()
+        if known is None and self.phase is not None:
+            if self.phase == "all" and self.positions is None:  # no tokens, so no padding
+                return torch.ones([1] * value.ndim, dtype=torch.bool, device=value.device)
+            if self.phase != "all":
+                raise EditError(
+                    f'an edit with phase="{self.phase}" needs a model that is called with '
+                    f"`input_ids` or `inputs_embeds`; {site!r} ran outside such a call. Use "
+                    "positions= or calls=."
+                )
+        tokens = self._tokens(value, site)
+        dim = token_dim(value, tokens.length, site)
+        chosen = tokens.positions != PADDING
+        if self.positions is not None:
+            chosen = places_among(tokens, self.positions)
+        if tokens.prompt is not None and self.phase in ("prompt", "decode"):
+            chosen = chosen & (tokens.prompt if self.phase == "prompt" else ~tokens.prompt)
+        if chosen.shape[0] not in (1, value.shape[0]):
+            raise EditError(
+                f"an edit with positions= or phase= needs a value with a row for each text; "
+                f"{site!r} has {value.shape[0]} rows, and the model was called with "
+                f"{chosen.shape[0]} texts. Leave them out."
+            )
+        shape = [1] * value.ndim
+        shape[0], shape[dim] = chosen.shape
+        return chosen.to(value.device).reshape(shape)
 
     def _tokens(self, value: torch.Tensor, site: str) -> Tokens:
         known = None if self.calls is None else self.calls.innermost()
@@ -88,6 +115,15 @@ def token_dim(value: torch.Tensor, length: int, site: str) -> int:
     return fits[0]
 
 
+def check_phase(phase: object) -> None:
+    """Refuses what is no phase of a generation."""
+    if phase is not None and phase not in PHASES:
+        raise OptionError(
+            f'`phase` must be "prompt", "decode", "all" (every token, and no padding) or None; got '
+            f"{phase!r}."
+        )
+
+
 def check_places(name: str, places: object) -> None:
     """Refuses what is no choice of rows or positions."""
     numbers = places if isinstance(places, list | tuple) else (places,)
@@ -98,6 +134,11 @@ def check_places(name: str, places: object) -> None:
             f"`{name}` must be a number, a list of numbers or a slice; got {places!r}. Write "
             f"{name}=0, {name}=[0, 2] or {name}=slice(1, None)."
         )
+
+
+def places_among(tokens: Tokens, places: Places) -> torch.Tensor:
+    """Where tokens are at these positions: (rows, length)."""
+    return _chosen(tokens.positions, tokens.counts, places)
 
 
 def _chosen(numbers: torch.Tensor, counts: torch.Tensor, places: Places) -> torch.Tensor:

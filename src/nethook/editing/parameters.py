@@ -116,7 +116,7 @@ class ChangedParameter:
         self._tensor: torch.Tensor | None = site.tensor
         self._old = value = site.tensor.data
         owner = site.owners[0].module if site.owners else None
-        turned = value.ndim >= 2 and _inputs_come_first(owner)
+        turned = value.ndim >= 2 and inputs_come_first(owner)
         for entry in entries:
             seen = value.transpose(0, 1) if turned else value
             # A copy: an edit may write to what it is given, and the old memory comes back as it is.
@@ -137,7 +137,7 @@ class ChangedParameter:
             self._tensor = None
 
 
-def _inputs_come_first(owner: nn.Module | None) -> bool:
+def inputs_come_first(owner: nn.Module | None) -> bool:
     """Whether a layer lays its weight out as (inputs, outputs) and not as (outputs, inputs)."""
     library = sys.modules.get("transformers.pytorch_utils")
     conv1d = () if library is None else (library.Conv1D,)

@@ -34,7 +34,11 @@ _VERSION = 1
 _MOST_BYTES = 16_000_000  # of JSON; a recipe of thousands of edits is far below
 _LARGEST = 1 << 63  # torch has no larger whole numbers
 _FIELDS = {"quantity", "pattern", "path", "edit", "arguments", "calls"}
-_LIMITS = ("rows", "positions")  # fields of entries that have such limits, and of no others
+_LIMITS = (
+    "rows",
+    "positions",
+    "phase",
+)  # fields of entries that have such limits, and of no others
 _EDITS = {
     name: value
     for name, value in vars(catalogue).items()

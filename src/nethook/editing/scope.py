@@ -174,7 +174,7 @@ class EditScope:
             self._attach_parameters(tree, hooks)
         if self._means_ops:
             self._attach_ops(tree, hooks)
-        by_tokens = [e for e in self._entries if e.part and e.part.positions is not None]
+        by_tokens = [e for e in self._entries if e.part and e.part.by_tokens]
         if by_tokens:
             self._follow_tokens(tree, by_tokens, hooks)
 
@@ -305,7 +305,8 @@ class EditScope:
             times = "time" if entry.seen == 1 else "times"
             limits: list[tuple[str, object]] = [("calls", entry.limit)]
             if entry.part is not None:
-                limits += [("rows", entry.part.rows), ("positions", entry.part.positions)]
+                names = ("rows", "positions", "phase")
+                limits += [(name, getattr(entry.part, name)) for name in names]
             limit = ", ".join(f"{name}={value!r}" for name, value in limits if value is not None)
             why = f"{sites} ran {entry.seen} {times}, and {limit} means none of these calls"
         elif ops and self._ops is not None and not self._ops.met(entry):

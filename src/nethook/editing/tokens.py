@@ -19,6 +19,7 @@ import torch
 from torch import nn
 
 from nethook.addresses.tree import Tree
+from nethook.editing.generations import Generations
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.layouts.unhookable import routed_modules
@@ -34,12 +35,14 @@ PADDING = -1
 class Tokens:
     """The tokens of one call of a model: the position of each, (rows, length); -1 is padding."""
 
-    __slots__ = ("counts", "length", "positions")
+    __slots__ = ("counts", "length", "positions", "prompt", "start")
 
-    def __init__(self, positions: torch.Tensor, counts: torch.Tensor) -> None:
+    def __init__(self, positions: torch.Tensor, counts: torch.Tensor, start: int = 0) -> None:
         self.positions = positions
         self.counts = counts  # (rows, 1): how many tokens each row has had with this call
         self.length = positions.shape[1]
+        self.start = start  # the column that the first one has among all of the generation
+        self.prompt: torch.Tensor | None = None  # (1, length): which were not generated, if known
 
 
 class CallsUnderWay:
@@ -47,10 +50,12 @@ class CallsUnderWay:
 
     def __init__(self) -> None:
         self._stacks: dict[int, list[tuple[int, Tokens]]] = {}
+        self._generations = Generations()
 
-    def begin(self, module: nn.Module, tokens: Tokens) -> None:
-        """A module was called with tokens."""
+    def begin(self, module: nn.Module, tokens: Tokens, given: torch.Tensor) -> None:
+        """A module was called with tokens, which are ids or embeddings."""
         self.end(module)  # one that an interrupt has ended is still there
+        tokens.prompt = self._generations.is_prompt(module, given, tokens.start)
         self._stacks.setdefault(get_ident(), []).append((id(module), tokens))
 
     def end(self, module: nn.Module) -> None:
@@ -108,13 +113,15 @@ class _Begins(Hook):
         """Notes the tokens that it is given, if any."""
         if not self.owner.alive or kwargs is None or elsewhere(self.owner, module):
             return
-        named = dict(zip(_names(type(module).forward), args, strict=False)) | kwargs
+        named = by_name(module, args, kwargs)
         if not any(name in named for name in _TOKENS):
             return
         with unseen(), torch.no_grad():
             tokens = tokens_of(named)
-        if tokens is not None:
-            self._under_way.begin(module, tokens)
+            if tokens is not None:
+                given = given_tokens(named)
+                assert given is not None
+                self._under_way.begin(module, tokens, given)
 
 
 class _Ends(Hook):
@@ -131,10 +138,21 @@ class _Ends(Hook):
         self._under_way.end(module)
 
 
+def by_name(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call, by the names that the module's forward gives them."""
+    return dict(zip(_names(type(module).forward), args, strict=False)) | dict(kwargs)
+
+
+def given_tokens(given: Mapping[str, Any]) -> torch.Tensor | None:
+    """Ids or embeddings, (rows, length, …), among arguments by name."""
+    tokens = next((v for n in _TOKENS if isinstance(v := given.get(n), torch.Tensor)), None)
+    return None if tokens is None or tokens.ndim < 2 else tokens
+
+
 def tokens_of(given: Mapping[str, Any]) -> Tokens | None:
     """The tokens of a call with these arguments by name; None where it has no tokens."""
-    tokens = next((v for n in _TOKENS if isinstance(v := given.get(n), torch.Tensor)), None)
-    if tokens is None or tokens.ndim < 2:
+    tokens = given_tokens(given)
+    if tokens is None:
         return None
     rows, length = tokens.shape[:2]
     past = _past_length(given)
@@ -147,7 +165,7 @@ def tokens_of(given: Mapping[str, Any]) -> Tokens | None:
         start = past if past is not None and fits else mask.shape[1] - length
         columns = slice(start, start + length)
         positions = torch.where(real, counted - 1, PADDING)[:, columns]
-        return Tokens(positions, counted[:, columns][:, -1:])
+        return Tokens(positions, counted[:, columns][:, -1:], start)
     known = given.get("position_ids")
     if past is None and isinstance(known, torch.Tensor) and known.shape[-1] == length:
         positions = known.reshape(-1, length)[-rows:]
@@ -158,7 +176,7 @@ def tokens_of(given: Mapping[str, Any]) -> Tokens | None:
 def plain_tokens(length: int, device: torch.device, past: int = 0) -> Tokens:
     """Tokens one after the other, the same in every row."""
     positions = torch.arange(past, past + length, device=device)[None]
-    return Tokens(positions, torch.full((1, 1), past + length, device=device))
+    return Tokens(positions, torch.full((1, 1), past + length, device=device), past)
 
 
 def _past_length(given: Mapping[str, Any]) -> int | None:

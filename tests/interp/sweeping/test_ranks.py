@@ -55,3 +55,9 @@ def test_alone_nothing_is_shared():
     assert (ranks.count, ranks.share([1, 2, 3]), ranks.least(3), ranks.greatest(0.5)) == (
         1, [1, 2, 3], 3, 0.5
     )  # fmt: skip
+
+
+def test_alone_sums_and_names_are_ones_own():
+    ranks = Ranks(spread=False)
+    assert ranks.summed(torch.ones(2)).tolist() == [1.0, 1.0]
+    assert ranks.agreed((["a"], ["b"])) == (["a"], ["b"])

@@ -214,6 +214,10 @@ class _Picture:
         base = float(trace.get("base") or 0) if np.isscalar(trace.get("base") or 0) else 0.0
         gaps = np.abs(np.diff(np.sort(places)))
         wide = 0.8 * float(gaps[gaps > 0].min()) if (gaps > 0).any() else 12.0
+        bars = [each for each in self.data if each.get("type") == "bar"]
+        if self.layout.get("barmode") == "group" and len(bars) > 1:
+            wide /= len(bars)
+            places = places + wide * (bars.index(trace) - (len(bars) - 1) / 2)
         for place, length in zip(places, lengths, strict=True):
             low, high = sorted((along.at(base), along.at(base + length)))
             if not (np.isfinite(low) and np.isfinite(high) and np.isfinite(place)):
@@ -224,8 +228,22 @@ class _Picture:
                 yield _rect(low, start, high - low, wide, colour)
             else:
                 yield _rect(start, low, wide, high - low, colour)
-        if flat:
-            yield from _intervals(trace.get("error_x"), lengths, places, along)
+        yield from self._intervals(trace, along, places, base + lengths, flat=flat)
+
+    def _intervals(
+        self, trace: Mapping[str, Any], along: Axis, places: Any, ends: Any, *, flat: bool
+    ) -> Iterator[str]:
+        """A line from the low to the high end of each bar's interval."""
+        error = trace.get("error_x" if flat else "error_y") or {}
+        if error.get("array") is None:
+            return
+        above = array_of(error["array"]).astype(float)
+        below = array_of(error.get("arrayminus", error["array"])).astype(float)
+        for place, end, up, down in zip(places, ends, above, below, strict=True):
+            low, high = along.at(end - down), along.at(end + up)
+            x0, y0, x1, y1 = (low, place, high, place) if flat else (place, low, place, high)
+            if up > 0 or down > 0:
+                yield _line(x0, y0, x1, y1, error.get("color", GREY), 1.4)
 
     def _cells(self, trace: Mapping[str, Any]) -> Iterator[str]:
         x_axis, y_axis = self._pair(trace)
@@ -291,17 +309,6 @@ class _Picture:
         if side != "end" and x + 0.55 * size * len(text) / (1 + (side == "middle")) > self.width:
             x, side = self.width - 2.0, "end"  # it would be cut off
         return _words(x, y + down, text, colour, side, size, strong)
-
-
-def _intervals(about: Any, lengths: Any, places: Any, along: Axis) -> Iterator[str]:
-    """The lines of intervals over bars that lie flat."""
-    if not about:
-        return
-    more, less = (array_of(about.get(name)).astype(float) for name in ("array", "arrayminus"))
-    for place, length, up, down in zip(places, lengths, more, less, strict=True):
-        ends = along.at(length - down), along.at(length + up)
-        if up > 0 or down > 0:
-            yield _line(ends[0], place, ends[1], place, about.get("color", GREY))
 
 
 def _is_shown(trace: Mapping[str, Any]) -> bool:

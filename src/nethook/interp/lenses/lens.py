@@ -176,34 +176,49 @@ def lens(
     given = as_inputs(inputs)
     if rows is not None and (type(rows) is not int or rows < 1):
         raise OptionError(f"`rows` must be a positive number of layers, or None; got {rows!r}.")
-    blocks: tuple[str, ...] = ()
-    if at is None or (into is None and _means_ops(at)):
-        blocks = last_stack(roles(model, inputs).blocks)
     with unchanged(model, given, evaluation=True), torch.no_grad(), layer_by_layer():
-        with trace(model, list(blocks) if at is None else at, calls="all") as tape:
-            final = read(own_inputs(given).call(model))
-        ran = [record for record in tape.values() if record.entries]
-        if not ran:
-            raise NoSuchSiteError(f"nothing ran at {at!r}.")
-        values = dict(pair for record in ran for pair in _layers(record))
-        last = into or (blocks[-1] if blocks else ran[-1].address)
-        # A block that gives one tensor, and whose place another's output takes, need not run.
-        skipped = [
-            record.address
-            for record in ran
-            if at is None and len(record.entries) == 1 and _is_tensor(record.last.output)
-        ]
+        final, values, last, skipped = final_and_layers(model, given, at, into, read)
         sites = tuple(values)
         moved = [value if translate is None else translate(value, s) for s, value in values.items()]
         step = len(moved) if rows is None else rows
         logits = [
-            _suffix(model, given, last, skipped, moved[first : first + step], read)
+            suffix(model, given, last, skipped, moved[first : first + step], read)
             for first in range(0, len(moved), step)
         ]
     return Lens(sites, torch.cat(logits), final, _ids(given))
 
 
-def _suffix(
+def blocks_for(
+    model: nn.Module, given: Inputs, at: Pattern | None, into: str | None
+) -> tuple[str, ...]:
+    """The blocks of the model, where they have to be found; otherwise none."""
+    needed = at is None or (into is None and _means_ops(at))
+    return last_stack(roles(model, given).blocks) if needed else ()
+
+
+def final_and_layers(
+    model: nn.Module, given: Inputs, at: Pattern | None, into: str | None, read: Read,
+    blocks: tuple[str, ...] | None = None,
+) -> tuple[torch.Tensor, dict[str, torch.Tensor], str, list[str]]:  # fmt: skip
+    """The model's logits, the values of layers, where they are put, and which need not run."""
+    blocks = blocks_for(model, given, at, into) if blocks is None else blocks
+    with trace(model, list(blocks) if at is None else at, calls="all") as tape:
+        final = read(own_inputs(given).call(model))
+    ran = [record for record in tape.values() if record.entries]
+    if not ran:
+        raise NoSuchSiteError(f"nothing ran at {at!r}.")
+    values = dict(pair for record in ran for pair in _layers(record))
+    last = into or (blocks[-1] if blocks else ran[-1].address)
+    # A block that gives one tensor, and whose place another's output takes, need not run.
+    skipped = [
+        record.address
+        for record in ran
+        if at is None and len(record.entries) == 1 and _is_tensor(record.last.output)
+    ]
+    return final, values, last, skipped
+
+
+def suffix(
     model: nn.Module, given: Inputs, last: str, skipped: list[str], values: Sequence[torch.Tensor],
     read: Read,
 ) -> torch.Tensor:  # fmt: skip

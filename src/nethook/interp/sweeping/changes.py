@@ -305,7 +305,8 @@ def _check_edit(edit: Edit) -> None:
             "`change` must do the same in every cell; got noise without a seed. Write "
             f"interp.noise_at({edit.std}) or edits.noise({edit.std}, seed=0)."
         )
-    if edit.calls is not None or edit.rows is not None or edit.positions is not None:
+    limits = (edit.calls, edit.rows, edit.positions, edit.phase)
+    if any(limit is not None for limit in limits):
         raise SweepError(
             f"`change` must have no limits of its own; got {edit!r}. The cells say where: over=."
         )

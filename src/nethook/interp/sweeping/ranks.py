@@ -43,6 +43,18 @@ class Ranks:
         """The sum over all ranks."""
         return int(self._reduced(torch.tensor(float(number)), distributed.ReduceOp.SUM))
 
+    def summed(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The sum over all ranks, number by number."""
+        return self._reduced(tensor.double(), distributed.ReduceOp.SUM)
+
+    def agreed(self, names: tuple[list[str], list[str]]) -> tuple[list[str], list[str]]:
+        """Names that a rank has found, for those that had nothing to find them in."""
+        if self.count == 1:
+            return names
+        every: list[tuple[list[str], list[str]] | None] = [None] * self.count
+        distributed.all_gather_object(every, names)
+        return next((each for each in every if each is not None and each[0]), names)
+
     def merged(self, values: torch.Tensor, done: torch.Tensor) -> None:
         """Puts together what each rank has measured, (sites, cells, rows) and (sites, cells)."""
         if self.count > 1:
@@ -59,6 +71,6 @@ class Ranks:
     def _reduced(self, tensor: torch.Tensor, how: distributed.ReduceOp.RedOpType) -> torch.Tensor:
         if self.count == 1:
             return tensor
-        home = tensor.cuda() if distributed.get_backend() == "nccl" else tensor
+        home = tensor.cuda() if distributed.get_backend() == "nccl" else tensor.clone()
         distributed.all_reduce(home, how)
         return home.cpu()

@@ -28,7 +28,8 @@ def chosen_ranks(wanted: Ranks, present: Sequence[int]) -> list[int]:
         return sampled(present)
     if wanted == "all":
         return sorted(present)
-    if isinstance(wanted, str) or not all(isinstance(rank, int) for rank in wanted):
+    given: object = wanted  # may be any word, whatever its type says
+    if isinstance(given, str) or not all(isinstance(rank, int) for rank in wanted):
         raise OptionError(
             f"`ranks` must be 'sample', 'all' or numbers of ranks; got {wanted!r}. For the run as "
             "one rank saw it, type run.rank(0)."

@@ -144,7 +144,7 @@ def _copy_notes(run: Run, writer: RunWriter) -> None:
     for loss in run.losses:
         writer.loss(loss.name, loss.step, {**loss.data, "rank": loss.rank}, loss.phase)
     for event in run.events:
-        data = {**(event.data if isinstance(event.data, dict) else {}), "rank": event.rank}
+        data = {**event.data, "rank": event.rank}
         writer.event(event.kind, event.step, event.message, event.address, data)
     for snapshots in run.snapshots.values():
         for snapshot in snapshots:

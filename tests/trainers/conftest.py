@@ -80,11 +80,12 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         failed[key] += report.failed
 
 
-def pytest_sessionfinish(session: Any) -> None:
+def pytest_sessionfinish(session: Any, exitstatus: int) -> None:
     """Where the trainers' own environment is; a choice of tests is not all that is claimed."""
     chosen = session.config.getoption("-k") or session.config.getoption("-m")
     there = [name for name in ("keras", "fastai") if importlib.util.find_spec(name)]
-    if there and not chosen and not hasattr(session.config, "workerinput"):
+    ended = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+    if ended and there and not chosen and not hasattr(session.config, "workerinput"):
         add_rows(
             {
                 "kind": "trainer", "name": TRAINERS[key].name,
@@ -92,5 +93,5 @@ def pytest_sessionfinish(session: Any) -> None:
                 "passed": not failed[key],
             }
             for key in TRAINERS
-            if passed[key] or failed[key]
+            if (passed[key] or failed[key]) and (key != "fastai" or "fastai" in there)
         )  # fmt: skip

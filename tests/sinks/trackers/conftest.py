@@ -6,9 +6,11 @@ What is not installed is not collected here.
 from __future__ import annotations
 
 import importlib.util
+from pathlib import Path
 
 import pytest
 
+HERE = Path(__file__).parent
 LIBRARIES = {
     "wandb": "wandb",
     "tensorboard": "tensorboard",
@@ -34,8 +36,9 @@ if collect_ignore:
 
 def pytest_collection_modifyitems(items):
     """Libraries of strangers warn of one another: that is no error of ours."""
-    for item in items:
-        item.add_marker(pytest.mark.filterwarnings("default"))
+    for item in items:  # of the whole session
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.filterwarnings("default"))
 
 
 @pytest.fixture(autouse=True)

@@ -363,12 +363,7 @@ HEALTHY: dict[str, list[Run]] = {
         Made,
         lambda: Made(4).loop("optimizer_steps", 0),
         # Weights are moved by hand, or by an optimizer that is not torch's.
-        lambda: (
-            Made()
-            .loop("optimizer_steps", 0)
-            .rank(0, [1.0])
-            .scalar("params_fingerprint", [0, 1, 2], [1.0, 2.0, 3.0])
-        ),
+        lambda: Made().loop("optimizer_steps", 0).rank(0, [1.0, 2.0, 3.0]),
         lambda: graph(
             Made().loop("optimizer_steps", 0),
             unheld=[loose(address="w", moved=True)],

@@ -18,6 +18,7 @@ import shlex
 import sys
 import sysconfig
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,7 +32,6 @@ from nethook.running.runner import run_program
 from nethook.runs.secrets.masking import masked_text
 
 _ROOT: Final = str(Path(__file__).parents[2])
-_INSTALLED: Final = [sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib")]
 # In a new process the folder that it is started in comes first. What lies there is for the script.
 _SPAWNED: Final = """\
 import sys
@@ -197,7 +197,13 @@ def _is_installed(script: str, folder: Path) -> bool:
     if script == "-m":
         return False
     path = Path(folder, script)
-    return any(path.is_relative_to(root) for root in _INSTALLED)
+    return any(path.is_relative_to(root) for root in _installed())
+
+
+@cache
+def _installed() -> tuple[str, ...]:
+    """Where Python and its packages are. To ask imports a module, so it is asked when needed."""
+    return tuple(sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib"))
 
 
 def _where_script(words: Sequence[str]) -> int | None:

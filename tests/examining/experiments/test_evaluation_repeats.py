@@ -56,14 +56,22 @@ def _with_argument(forward: Callable[..., torch.Tensor], **kwargs: Any) -> Step:
     return Step(model, Inputs((torch.randn(16, 8),), kwargs), torch.Tensor.sum)
 
 
-@pytest.mark.parametrize(("name", "value"), [("training", True), ("deterministic", False)])
-def test_the_mode_is_an_argument_of_the_call(name: str, value: bool) -> None:
+def _random_if(name: str, value: bool) -> Step:
     def forward(self: Any, x: torch.Tensor, mask: Any = None, **mode: bool) -> torch.Tensor:
         return self.two(F.dropout(self.one(x).relu(), 0.3, mode[name] is value))
 
-    step = _with_argument(forward, mask=None, **{name: value})
-    result = EvaluationRepeats().run(step.rehearsal())
+    return _with_argument(forward, mask=None, **{name: value})
+
+
+@pytest.mark.parametrize(("name", "value"), [("is_training", True), ("deterministic", False)])
+def test_the_mode_is_an_argument_of_the_call(name: str, value: bool) -> None:
+    result = EvaluationRepeats().run(_random_if(name, value).rehearsal())
     assert (result.outcome, result.facts["switch"]) == ("fine", name)
+
+
+def test_an_argument_named_training_follows_the_mode() -> None:
+    result = EvaluationRepeats().run(_random_if("training", True).rehearsal())
+    assert (result.outcome, result.facts) == ("fine", {"differs": 0.0})
 
 
 def test_an_argument_that_switches_something_else() -> None:

@@ -8,9 +8,9 @@ forward, a module that `eval()` does not reach, attention whose `dropout_p` is n
 
 Cost: two passes of the model, one of which others use, too; two more per switch where they differ.
 
-Where the mode is an argument of the call (`model(x, training=True)`, `deterministic=False`), the
-mode of the modules says nothing: each argument that is True or False is turned over, and where the
-output then repeats itself, that is the evaluation.
+Where the mode is an argument of the call (`model(x, deterministic=False)`), the mode of the modules
+says nothing: each argument that is True or False is turned over, and where the output then repeats
+itself, that is the evaluation. An argument with the name `training` follows the mode by itself.
 
 Does not apply: nowhere. Dropout that the script has switched on in so many words (`training=True`)
 and models that draw samples are random on purpose: a question at most, and never a fault.

@@ -4,6 +4,7 @@ import numpy as np
 
 from nethook.drawing.groups import groups
 from nethook.drawing.render import figure
+from nethook.drawing.stills.still import still
 
 
 def test_every_number_is_in_a_bin_and_bins_are_shared():
@@ -12,6 +13,6 @@ def test_every_number_is_in_a_bin_and_bins_are_shared():
     a, b = spec["data"]
     assert np.array_equal(a["x"], b["x"])
     np.testing.assert_allclose([a["y"][:-1].sum(), b["y"][:-1].sum()], 1)
-    assert "<svg" in figure(spec)._repr_html_()
+    assert "<svg" in still(figure(spec).to_plotly_json())
     same = groups("t", {"a": np.ones(3)}, unit="u")["data"][0]
     assert same["y"][:-1].sum() == 1

@@ -4,6 +4,7 @@ import numpy as np
 
 from nethook.drawing.render import figure
 from nethook.drawing.response import response
+from nethook.drawing.stills.still import still
 
 
 def test_points_are_in_order_and_the_band_is_there_where_it_is_known():
@@ -12,5 +13,5 @@ def test_points_are_in_order_and_the_band_is_there_where_it_is_known():
     assert [trace.get("fill") for trace in spec["data"]] == [None, "tonexty", None]
     assert spec["data"][-1]["x"].tolist() == [0, 1, 2]
     assert spec["data"][1]["y"].tolist() == [1, 2, 5]
-    assert "<polygon" in figure(spec)._repr_html_()
+    assert "<polygon" in still(figure(spec).to_plotly_json())
     assert len(response("t", x, y, y * np.nan, y * np.nan, axes=("a", "b"))["data"]) == 1

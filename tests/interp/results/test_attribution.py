@@ -61,10 +61,8 @@ def test_tables(golden):
         values=torch.arange(40.0).reshape(1, 40), score=torch.ones(1), start=None, delta=None,
         steps=None, method="saliency", notes=("a note",), baseline="",
     )  # fmt: skip
-    golden(
-        "attribution",
-        f"{result()!r}\n\n{result().table(row=1, names=['a', 'b']).text()}\n\n{many!r}",
-    )
+    table = result().table(row=1, names=["a", "b"]).text()
+    golden("attribution", f"{result()!r}\n\n{table}\n\n{many!r}")
     assert "<table>" in result()._repr_html_()
 
 

@@ -151,7 +151,8 @@ class Asking {
   // Only what the stable interface of Python has: one build serves 3.12 and every later version.
   static PyObject* call(PyObject* function, PyObject* argument) {
     PyObject* arguments[] = {nullptr, argument};
-    return PyObject_Vectorcall(function, arguments + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
+    const size_t count = 1 | PY_VECTORCALL_ARGUMENTS_OFFSET;
+    return PyObject_Vectorcall(function, arguments + 1, count, nullptr);
   }
 
   static PyObject* ask(PyObject* object, PyObject* method) {

@@ -1,5 +1,7 @@
 """The op-wise rule: DeepLIFT where that is complete, and complete where it is not."""
 
+import copy
+
 import pytest
 import torch
 from captum.attr import DeepLift
@@ -93,7 +95,7 @@ def test_complete_where_captum_is_not():
 @pytest.mark.parametrize("name", ["gpt2", "gpt2_eager", "llama", "bert", "vit"])
 def test_transformers(name):
     model, inputs = families.built(name)
-    model = model.double().eval()
+    model = copy.deepcopy(model).double()  # the one that is built serves all tests
     target = lambda out: (out.logits if hasattr(out, "logits") else out[0]).flatten(1)[:, 1]  # noqa: E731
     if "pixel_values" in inputs:
         inputs = {"pixel_values": inputs["pixel_values"].double()}

@@ -13,6 +13,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.utils.data import DataLoader
 
 import nethook
 from nethook import watching
@@ -59,10 +60,13 @@ ROOMS = (
     "recorders",
     "clock.calls",
     "clock.clock",
+    "clock.gradients",
+    "clock.pass_without_grad",
     "clock.step_end",
     "clock.turns",
     "loop.closures",
     "measuring.gradient_scale",
+    "measuring.loader_passes",
     "measuring.modes",
     "loop.track",
 )
@@ -76,11 +80,13 @@ PARTS = (
     "flight.reasons",
     "flight.ring",
     "flight.held",
+    "losses.agreement",
     "losses.calls",
     "losses.graph",
     "losses.marks",
     "losses.kept",
     "losses.kinds",
+    "losses.loops",
     "losses.numbers",
     "losses.padding",
     "losses.record",
@@ -115,6 +121,7 @@ ELSEWHERE = (
     "facts.held_tensors",
     "facts.holders",
     "facts.loose_leaves",
+    "facts.plain_tensors",
     "facts.start",
     "loop.loose_tensors",
     # Gradients that are cleared before a step: see loop/test_wiped_passes.py.
@@ -154,7 +161,8 @@ def everything(start, steps=10):
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, 3)
     scaler = torch.amp.GradScaler("cpu", init_scale=16.0, growth_interval=2)
     with start(model, optimizer):
-        for step, (x, y) in enumerate(batches(steps, 8, 1, 6, 6)):
+        data = DataLoader(batches(steps, 8, 1, 6, 6), batch_size=None)
+        for step, (x, y) in enumerate(data):
             if step == 7:
 
                 def closure(x=x, y=y):

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 import nethook
 from nethook.examining import limits
+from tests.running.both import under
 from tests.watching.loops import batches, mlp
 from tests.watching.patient import patient  # noqa: F401 - used by every test
 
@@ -872,6 +873,56 @@ def test_update_below_precision(follow):
     assert updates["zero_share"].min() > 0.95
     found = nethook.diagnose(run, ignore=["learning-rate-too-low"])  # which it is as well
     assert "update-below-precision" in {finding.code for finding in found}
+
+
+def test_bottleneck_too_narrow(follow):
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Linear(10, 1), nn.Tanh(), nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 5)
+    )
+    optimizer = sgd(model)
+    run = follow(model, optimizer, train(model, optimizer, batches(120)))
+    linear = [at for at, op in enumerate(run.info["ops"]) if op["op"] == "linear"]
+    first, second = (run.info["ops"][at] for at in linear[:2])
+    (between,) = run.info["ops"][linear[0] + 1 : linear[1]]
+    assert (first["site"], between["from"], second["from"]) == ("0", [linear[0]], [linear[0] + 1])
+    assert site(run, "0.weight")["shape"] == [1, 10]
+    assert site(run, "2.weight")["shape"] == [16, 1]
+    assert "bottleneck-too-narrow" in {finding.code for finding in nethook.diagnose(run)}
+
+
+RESTORES_NOTHING = """
+import torch
+from torch import nn
+
+class Net(nn.Sequential):
+    def __init__(self):
+        super().__init__(nn.Linear(8, 16), nn.Linear(16, 8))
+
+torch.manual_seed(0)
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), 0.01)
+for _ in range(30):
+    x = torch.randn(16, 8)
+    optimizer.zero_grad()
+    nn.functional.mse_loss(model(x), x).backward()
+    optimizer.step()
+state = model.state_dict()
+model = Net().eval()
+with torch.no_grad():
+    model(torch.randn(16, 8))
+"""
+
+
+def test_weights_not_restored(tmp_path):
+    """Who else is called is seen where a whole script is followed."""
+    (tmp_path / "train.py").write_text(RESTORES_NOTHING)
+    path = tmp_path / "run.db"
+    done = under("train.py", ours=("--to", str(path)), cwd=tmp_path)
+    assert done.code == 0, done.err
+    run = nethook.open_run(path)
+    assert run.info["untrained_twins"] == [{"kind": "Net", "weights": 2}]
+    assert "weights-not-restored" in {finding.code for finding in nethook.diagnose(run)}
 
 
 EXAMINED = (

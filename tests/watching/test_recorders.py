@@ -19,4 +19,6 @@ def test_they_are_told_in_this_order(tmp_path):
         ]  # fmt: skip
         # Late losses are known before what devices say of the step.
         assert told(recorders.end_window)[:4] == ["LoopNumbers", "Losses", "Flight", "DeviceFlags"]
-        assert told(recorders.close) == ["Losses", "Flight", "Graph", "Facts"]
+        assert told(recorders.close) == [
+            "Losses", "Flight", "Graph", "Facts", "LoaderPasses",
+        ]  # fmt: skip

@@ -189,7 +189,7 @@ def attach(
         _put_snapshots(session, hooks, trees, checked(snapshots))
         passes = LoaderPasses(journal, hooks.owner)
         session.recorders.add(passes)
-        hooks.add(passes)
+        hooks.add(passes.loaders)
         if examine:
             _put_examinations(session, hooks)
         return session, hooks

@@ -16,6 +16,7 @@ import nethook
 from nethook.hooks.audit import audit
 from nethook.runs import names
 from nethook.watching.hooks.doors import Doors
+from tests.watching.patient import patient  # noqa: F401 - used by every test
 
 STEPS = 8
 

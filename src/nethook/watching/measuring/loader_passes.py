@@ -36,8 +36,9 @@ class LoaderPasses(FailsAlone, Recorder):
         self._watching: Journal = journal
         self._kept: dict[tuple[int, int], _Starts] = {}
         self._changed = False
-        self._loaders = LoaderStarts(owner, self._started)
-        self._loaders.put_on()
+        self.loaders = LoaderStarts(owner, self._started)
+        """The hook; whoever takes off the hooks of the watch takes it off, too."""
+        self.loaders.put_on()
 
     @contained
     def end_window(self) -> None:
@@ -48,16 +49,12 @@ class LoaderPasses(FailsAlone, Recorder):
     def close(self) -> None:
         """Watching ends."""
         self._write()
-        self._loaders.remove()
+        self.loaders.remove()
 
     def turn_off(self) -> None:
         """After an error."""
         self.off = True
-        self._loaders.remove()
-
-    def remove(self) -> None:
-        """The hooks of the watch are taken off."""
-        self._loaders.remove()
+        self.loaders.remove()
 
     @contained
     def _started(self, loader: DataLoader[Any]) -> None:

@@ -112,6 +112,8 @@ _DEFAULTS = {
     "deterministic algorithms": False,
     "anomaly detection": False,
     "autocast on the CPU": False,
+    "NNPACK": True,
+    "oneDNN": True,
     "stance of torch.compile": "default",
 }
 
@@ -128,6 +130,8 @@ def _settings() -> dict[str, Any]:
         "deterministic algorithms": torch.are_deterministic_algorithms_enabled(),
         "anomaly detection": torch.is_anomaly_enabled(),
         "autocast on the CPU": torch.is_autocast_enabled("cpu"),
+        "NNPACK": torch._C._get_nnpack_enabled(),
+        "oneDNN": torch._C._get_mkldnn_enabled(),
     }
     frames = sys.modules.get("torch._dynamo.eval_frame")
     if frames is not None:
@@ -144,6 +148,8 @@ def _set(name: str, value: Any) -> None:
         "deterministic algorithms": torch.use_deterministic_algorithms,
         "anomaly detection": torch.autograd.set_detect_anomaly,
         "autocast on the CPU": lambda on: torch.set_autocast_enabled("cpu", on),
+        "NNPACK": torch._C._set_nnpack_enabled,
+        "oneDNN": torch._C._set_mkldnn_enabled,
         "stance of torch.compile": torch.compiler.set_stance,
     }
     setters[name](value)

@@ -39,6 +39,8 @@ LEFT: dict[str, tuple[Callable[[], object], str]] = {
     "anomaly detection": (lambda: torch.autograd.set_detect_anomaly(True), "anomaly detection"),
     "deterministic": (lambda: torch.use_deterministic_algorithms(True), "deterministic"),
     "autocast": (lambda: torch.set_autocast_enabled("cpu", True), "autocast on the CPU"),
+    "kernels of NNPACK": (lambda: torch._C._set_nnpack_enabled(False), "NNPACK: False (was True)"),
+    "kernels of oneDNN": (lambda: torch._C._set_mkldnn_enabled(False), "oneDNN: False (was True)"),
     "a stance": (lambda: torch.compiler.set_stance("force_eager"), "stance of torch.compile"),
     "a trace": (traced, "a wrapper around torch.utils.checkpoint"),
 }

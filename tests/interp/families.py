@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -155,9 +154,33 @@ ALL: dict[str, Callable[[], Built]] = {
 }  # fmt: skip
 
 
-@functools.cache
+BUILT: dict[str, Built] = {}
+"""Shared by all tests of a process: one that turns a model to another type turns a copy."""
+
+
 def built(name: str) -> Built:
     """A model of that family, in evaluation, made once for all tests."""
+    if name not in BUILT:
+        BUILT[name] = _built(name)
+    return BUILT[name]
+
+
+def changed() -> list[str]:
+    """Models that are no longer as they were built, by type or mode; they are built anew."""
+    found = [name for name, (model, _) in BUILT.items() if not _is_as_built(model)]
+    for name in found:
+        del BUILT[name]
+    return found
+
+
+def _is_as_built(model: nn.Module) -> bool:
+    return not any(module.training for module in model.modules()) and all(
+        parameter.dtype == torch.float32 and parameter.requires_grad
+        for parameter in model.parameters()
+    )
+
+
+def _built(name: str) -> Built:
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(0)
         model, inputs = ALL[name]()

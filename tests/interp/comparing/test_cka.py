@@ -70,7 +70,9 @@ def test_networks_over_a_loader_and_all_is_left_as_it_was():
 def test_what_a_sample_is_must_be_said():
     conv = nn.Conv2d(1, 3, 3).double()
     images = torch.randn(6, 1, 5, 5, dtype=torch.double)
-    with pytest.raises(OptionError, match=r"must say what a sample is: '' has the shape \(6, 3, 3"):
+    with pytest.raises(
+        OptionError, match=r"must say what a sample is where '' has the shape \(6, 3"
+    ):
         interp.cka(conv, None, images, at="")
     value = conv(images).detach()
     shapes = {

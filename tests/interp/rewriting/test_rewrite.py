@@ -90,7 +90,10 @@ def test_refusals(facts):
         with pytest.raises(OptionError, match=match):
             interp.rewrite(whole.pop("W", w), **whole)
 
-    refused("`keys` must not be zero; key 1 is", keys=keys * torch.tensor([[1.0], [0.0], [1.0]]))
+    refused(
+        "`keys` must not be zero; got zeros as key 1",
+        keys=keys * torch.tensor([[1.0], [0.0], [1.0]]),
+    )
     refused("`keys` must not depend on each other", keys=keys[[0, 0, 1]])
     refused("`covariance` must be positive definite", covariance=torch.outer(keys[0], keys[0]))
     refused("`covariance` must be positive definite", covariance=-c)

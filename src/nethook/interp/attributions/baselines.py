@@ -68,7 +68,7 @@ def _check_zero_is_neutral(subject: Subject) -> None:
         why = f"zero is outside the input, {ends[0]:.3g} … {ends[1]:.3g}"
     else:
         return
-    raise OptionError(f"`baseline` must be named, because {why}: {_EXAMPLES}.")
+    raise OptionError(f"`baseline` must be named, because {why}; got None. Give {_EXAMPLES}.")
 
 
 def _is_far_from_zero(low: float, high: float) -> bool:
@@ -84,9 +84,9 @@ def _of_tensor(subject: Subject, given: torch.Tensor) -> tuple[torch.Tensor, str
             return _of_run(subject, _ids_in_place(subject, given))
         if given.is_floating_point() and fits_inputs and _fits(given, value):
             raise OptionError(
-                f"`baseline` must be clear: a tensor of {tuple(given.shape)} may be the value at "
-                f"{subject.address!r} or an input. Write nethook.inputs(tensor) for an input, or "
-                "give a value of one row less."
+                "`baseline` must be clear; got a tensor of the shape "
+                f"{tuple(given.shape)}, which may be the value at {subject.address!r} or an input. "
+                "Write nethook.inputs(tensor) for an input, or give a value of one row less."
             )
         if given.is_floating_point() and fits_inputs:
             return _of_run(subject, _ids_in_place(subject, given))
@@ -139,7 +139,7 @@ def _of_run(subject: Subject, inputs: Inputs) -> tuple[torch.Tensor, str]:
     if value.shape != subject.value.shape:
         raise OptionError(
             f"`baseline` must give the shape of the value at {subject.address!r}, "
-            f"{tuple(subject.value.shape)}; its run gave {tuple(value.shape)}."
+            f"{tuple(subject.value.shape)}; got {tuple(value.shape)} from its run."
         )
     return value, "of other inputs"
 

@@ -180,9 +180,9 @@ def _of_input(model: nn.Module, inputs: Inputs, target: Target, *, graph: bool) 
     floats = [(path, tensor) for path, tensor in given if tensor.is_floating_point()]
     if not floats:
         raise OptionError(
-            "`at` must name the embedding where the input has no tensor of floats: token ids have "
-            'no gradient, and there is nothing between two of them. Write at="bert.embeddings", or '
-            "what nethook.sites(model, inputs) lists first."
+            "`at` must name the embedding where the input has no tensor of floats; got None. Token "
+            "ids have no gradient, and there is nothing between two of them. Write "
+            'at="bert.embeddings", or what nethook.sites(model, inputs) lists first.'
         )
     path, value = floats[0]
     if value.ndim == 0:
@@ -215,7 +215,7 @@ def _of_site(
     value, output = recorded(model, inputs, points[0], leaves)
     if not value.is_floating_point():
         raise OptionError(
-            f"`at` must name a value of floats; {points[0].name!r} has {value.dtype}."
+            f"`at` must name a value of floats; got {points[0].name!r} of {value.dtype}."
         )
     plain = map_tensors(torch.Tensor.detach, output)
     target.settle(plain, len(value))
@@ -249,7 +249,7 @@ def recorded(
         output = own_inputs(inputs).call(model)
     if len(seen) != 1:
         raise OptionError(
-            f"`at` must name a site that runs once; {point.name!r} ran {len(seen)} times. Name an "
-            "operation inside it: nethook.sites(model, inputs) lists them."
+            f"`at` must name a site that runs once; got {point.name!r}, which ran {len(seen)} "
+            "times. Name an operation inside it: nethook.sites(model, inputs) lists them."
         )
     return seen[0], output

@@ -62,7 +62,7 @@ class Target:
         if scores.ndim == 0 or scores.shape[0] != rows:
             raise OptionError(
                 f"`target` must find one row of scores for each of the {rows} rows of the input; "
-                f"the model returned {tuple(scores.shape)}. Give a function of the output."
+                f"got {tuple(scores.shape)} from the model. Give a function of the output."
             )
         if self._given == "top":
             self._check_classes(scores)

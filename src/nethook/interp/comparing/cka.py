@@ -137,8 +137,8 @@ def cka(
     counts = ranks.summed(counts)
     if not counts[0]:
         raise OptionError(
-            f"`data` must have a batch of at least {LEAST} samples: the unbiased estimate needs "
-            "them."
+            f"`data` must have a batch of at least {LEAST} samples, which the unbiased estimate "
+            f"needs; got {int(counts[2])} samples in smaller ones."
         )
     names, shared = _together(ranks, names, sums)
     cross, own_a, own_b = shared
@@ -165,7 +165,10 @@ def _pairs(
     """For each batch, a function that gives the values of both sides by site; and how many."""
     kinds = {isinstance(side, nn.Module) for side in (a, b) if side is not None}
     if kinds == {True, False}:
-        raise OptionError("`model_a` and `model_b` must both be networks, or both be features.")
+        raise OptionError(
+            "`model_a` and `model_b` must both be networks, or both be features; got "
+            f"{type(a).__name__} and {type(b).__name__}."
+        )
     if kinds == {False}:
         if data is not None or at is not None:
             raise OptionError("`data` and `at` must be left out for features; got some.")
@@ -184,7 +187,10 @@ def _pairs(
 
         return (cut(start) for start in starts), len(starts)
     if data is None or at is None:
-        raise OptionError("`data` and `at` must be given: what runs, and which sites to compare.")
+        missing = " and ".join(f"{n}=None" for n, v in (("data", data), ("at", at)) if v is None)
+        raise OptionError(
+            f"`data` and `at` must be given, what runs and which sites to compare; got {missing}."
+        )
 
     def run(inputs: Inputs) -> Any:
         def both() -> Any:
@@ -219,8 +225,9 @@ def _samples(
         return value
     if pool is None or value.ndim < 2:
         raise OptionError(
-            f"`pool` must say what a sample is: {site!r} has the shape {tuple(value.shape)}. Write "
-            'pool="flatten", "mean", "last", or "tokens" (each token or pixel is one).'
+            f"`pool` must say what a sample is where {site!r} has the shape {tuple(value.shape)}; "
+            f'got {pool!r}. Write pool="flatten", "mean", "last", or "tokens" (each token or pixel '
+            "is one)."
         )
     if pool == "flatten":
         return value.flatten(1)

@@ -28,8 +28,8 @@ class SplicedSite:
         self._dictionary = Dictionary(dictionary, site)
         if self._dictionary.skips and not error:
             raise OptionError(
-                f"`error` must be True for the dictionary at {site!r}: it adds its input beside "
-                "its features (W_skip), which decoding leaves out."
+                f"`error` must be True for the dictionary at {site!r}; got {error!r}. It adds its "
+                "input beside its features (W_skip), which decoding leaves out."
             )
         self._with_error = error
         self._grads = grads

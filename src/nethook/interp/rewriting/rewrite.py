@@ -116,7 +116,9 @@ def _facts(
         raise OptionError("`keys` and `values` must be finite; got NaN or an infinity.")
     zero = (k.norm(dim=1) == 0).nonzero().flatten().tolist()
     if zero:
-        raise OptionError(f"`keys` must not be zero; key {zero[0]} is, and no weight answers it.")
+        raise OptionError(
+            f"`keys` must not be zero; got zeros as key {zero[0]}, which no weight answers."
+        )
     return k, v
 
 
@@ -133,7 +135,7 @@ def _covariance(given: torch.Tensor | None, inputs: int) -> torch.Tensor:
     sizes = torch.linalg.eigvalsh(c)
     if float(sizes[0]) <= _SINGULAR * float(sizes[-1].abs()):
         raise OptionError(
-            "`covariance` must be positive definite; its eigenvalues go from "
+            "`covariance` must be positive definite; got eigenvalues from "
             f"{float(sizes[0]):.3g} to {float(sizes[-1]):.3g}. Use more keys than inputs, or add a "
             "little of the identity: C + 1e-3 * C.diagonal().mean() * torch.eye(len(C))."
         )
@@ -162,6 +164,6 @@ def _check_ties(model: nn.Module, given: Any) -> None:
     for site in Tree(model).parameters().sites:
         if site.tensor is tensor and len(site.owners) > 1:
             raise OptionError(
-                f"`W` must be used in one place; {site.address!r} is tied to "
-                f"{len(site.owners) - 1} other, and a change would act at both ends. Untie it."
+                f"`W` must be used in one place; got {site.address!r}, which is tied to "
+                f"{len(site.owners) - 1} other. A change would act at both ends: untie it."
             )

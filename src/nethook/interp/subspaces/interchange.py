@@ -30,8 +30,8 @@ def site_value(model: nn.Module, inputs: Inputs, at: str) -> torch.Tensor:
     value = tensors(tape[at].output)[0][1]
     if value.ndim not in (2, 3):
         raise OptionError(
-            f"`at` must be a site of (rows, features) or (rows, tokens, features); {at!r} has "
-            f"{tuple(value.shape)}."
+            f"`at` must be a site of (rows, features) or (rows, tokens, features); got "
+            f"{at!r} of the shape {tuple(value.shape)}."
         )
     return value
 

@@ -64,7 +64,9 @@ def merge_run(path: str | Path, to: str | Path, progress: Progress | None = None
             _copy_notes(run, writer)
             writer.flush(600)
             if writer.problem is not None:
-                raise OptionError(f"`to` must be a file that can be written; {writer.problem}")
+                raise OptionError(
+                    f"`to` must be a file that can be written; got {str(to)!r}. {writer.problem}"
+                )
             return writer.path
 
 

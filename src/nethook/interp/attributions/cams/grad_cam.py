@@ -96,7 +96,8 @@ def _pictures(study: Subject) -> torch.Tensor:
     shown = study.picture
     if shown is None:
         raise OptionError(
-            "`images` must hold pictures, a tensor (rows, channels, height, width); there is none."
+            "`images` must hold pictures, a tensor (rows, channels, height, width); got inputs "
+            "without one."
         )
     return shown
 
@@ -106,8 +107,8 @@ def _check_reached(grads: torch.Tensor, study: Subject, layout: Layout) -> None:
         return
     other = " The model reads its other tokens alone there." if layout.skipped else ""
     raise OptionError(
-        f"`at` must name a layer whose places the target depends on; at {study.address!r} its "
-        f"gradient is zero everywhere.{other} Name an earlier one, such as the norm at the "
+        f"`at` must name a layer whose places the target depends on; got {study.address!r}, where "
+        f"its gradient is zero everywhere.{other} Name an earlier one, such as the norm at the "
         "beginning of the last block."
     )
 

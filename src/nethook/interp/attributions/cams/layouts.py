@@ -59,7 +59,7 @@ def find_layout(
         )
     raise OptionError(
         f"`at` must name a layer with places: (rows, channels, height, width), (rows, height, "
-        f"width, channels) or (rows, tokens, channels); {site!r} has the shape {shape}."
+        f"width, channels) or (rows, tokens, channels); got {site!r} of the shape {shape}."
     )
 
 

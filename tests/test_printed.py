@@ -26,8 +26,8 @@ from tests.watching.patient import patient  # noqa: F401 - used by every test
 
 SCRIPTS = Path(__file__).with_name("scripts")
 COMMANDS = (
-    "run", "diagnose", "replay", "report", "diff", "export", "merge", "metrics", "publish", "ui", "sites", "demo",
-    "selftest",
+    "run", "diagnose", "replay", "report", "diff", "export", "merge", "metrics", "publish", "ui",
+    "sites", "demo", "selftest",
 )  # fmt: skip
 # What training decides: numbers with a point or an exponent.
 FRACTIONS = {r"-?\d[\d,]*(\.\d+(e[+-]?\d+)?|e[+-]?\d+)": "#"}

@@ -96,6 +96,14 @@ def test_a_run_is_published_while_it_is_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("memory")
+def test_publishing_leaves_nothing_beside_the_run(tmp_path: Path) -> None:
+    run = made(tmp_path / "runs.db")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    publish(run, "memory://bucket")
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+@pytest.mark.usefixtures("memory")
 def test_errors_in_words(tmp_path: Path) -> None:
     with pytest.raises(NoSuchRunError, match=r"there is no run 'memory://bucket/none\.db'"):
         nethook.open_run("memory://bucket/none.db")

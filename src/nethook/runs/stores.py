@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from nethook.errors import MissingLibraryError, NoSuchRunError, RunFileError
-from nethook.files import write_file
+from nethook.files import exists, write_file
 from nethook.runs.paths import rank_files
 
 # A drive of Windows has one letter.
@@ -100,9 +100,14 @@ def publish(path: str | Path, url: str) -> list[str]:
 
 
 def _whole_copy(source: Path, target: Path) -> None:
-    """A copy as it is at one moment, with what is still in the -wal file."""
+    """A copy as it is at one moment, with what is still in the -wal file.
+
+    Without such a file nobody writes, and SQLite is told so: it would leave one behind.
+    """
+    written = exists(Path(f"{source}-wal"))
+    options = "mode=ro" if written else "mode=ro&immutable=1"
     with (
-        closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True)) as reading,
+        closing(sqlite3.connect(f"{source.as_uri()}?{options}", uri=True)) as reading,
         closing(sqlite3.connect(target)) as writing,
     ):
         reading.backup(writing)

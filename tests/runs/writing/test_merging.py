@@ -110,6 +110,15 @@ def test_it_can_be_diagnosed(both: tuple[Path, Path]) -> None:
     assert isinstance(nethook.diagnose(both[1]), list)
 
 
+def test_a_disk_that_takes_nothing_ends_it(
+    tmp_path: Path, both: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RunWriter, "hand_over", lambda *_: False)
+    monkeypatch.setattr(RunWriter, "problem", "the disk is full")
+    with pytest.raises(OptionError, match="must be a file that can be written.*the disk is full"):
+        merge_run(both[0], tmp_path / "x.db")
+
+
 def test_what_is_refused(tmp_path: Path, both: tuple[Path, Path]) -> None:
     with pytest.raises(OptionError, match="must have several ranks"):
         merge_run(both[1], tmp_path / "x.db")

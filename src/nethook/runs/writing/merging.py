@@ -63,11 +63,16 @@ def merge_run(path: str | Path, to: str | Path, progress: Progress | None = None
             _copy_windows(run, writer, progress)
             _copy_notes(run, writer)
             writer.flush(600)
-            if writer.problem is not None:
-                raise OptionError(
-                    f"`to` must be a file that can be written; got {str(to)!r}. {writer.problem}"
-                )
+            _check(writer)
             return writer.path
+
+
+def _check(writer: RunWriter) -> None:
+    """End where nothing can be written any more, such as on a full disk."""
+    if writer.problem is not None:
+        raise OptionError(
+            f"`to` must be a file that can be written; got {str(writer.path)!r}. {writer.problem}"
+        )
 
 
 def _copy_windows(run: Run, writer: RunWriter, progress: Progress | None) -> None:
@@ -105,6 +110,7 @@ def _submit(
     # A reader may have merged windows of ranks that are not alike; the writer merges none.
     while not writer.hand_over(window):
         writer.flush(60)
+        _check(writer)
 
 
 class _Spans:

@@ -108,11 +108,12 @@ def within(name: str, packages: Iterable[str]) -> bool:
     return any(name == package or name.startswith(f"{package}.") for package in packages)
 
 
-@pytest.fixture
-def plain(tmp_path: Path) -> set[str]:
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """The modules of the script under `python`."""
-    (tmp_path / "script.py").write_text(SCRIPT)
-    return modules(bare("script.py", cwd=tmp_path).out, "script")
+    folder = tmp_path_factory.mktemp("plain")
+    (folder / "script.py").write_text(SCRIPT)
+    return modules(bare("script.py", cwd=folder).out, "script")
 
 
 def test_a_run_imports_nothing_that_it_does_not_need(tmp_path: Path, plain: set[str]) -> None:

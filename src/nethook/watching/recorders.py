@@ -10,6 +10,7 @@ from torch import nn
 from nethook.watching.flight.recorder import Flight
 from nethook.watching.journal import Journal
 from nethook.watching.losses.recorder import Losses
+from nethook.watching.losses.scores import Scores
 from nethook.watching.losses.values import LossValues
 from nethook.watching.measuring.batches import Batches
 from nethook.watching.measuring.device_flags import DeviceFlags
@@ -42,13 +43,14 @@ class WatchRecorders(Recorders):
         self.flight = Flight(journal, batches)
         self.loss_values = LossValues(journal, self.numbers)
         self.losses = Losses(journal, self.loss_values)
+        self.scores = Scores(journal, self.losses.name_of)
         self.device_flags = DeviceFlags(journal, self.flight)
         self.modes = Modes(journal)
         self.batches = Batches(journal, self.numbers, self.flight)
         self.layers = Layers(journal, self.flight, scale, self.modes, called_alone)
         for recorder in (
-            self.numbers, self.losses, self.loss_values, self.flight, self.device_flags,
-            self.batches,
+            self.numbers, self.losses, self.loss_values, self.scores, self.flight,
+            self.device_flags, self.batches,
         ):  # fmt: skip
             self.add(recorder)
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from torch import nn
 
+from nethook.watching.evaluations.scores import Scores
 from nethook.watching.flight.recorder import Flight
 from nethook.watching.journal import Journal
 from nethook.watching.losses.recorder import Losses
-from nethook.watching.losses.scores import Scores
 from nethook.watching.losses.values import LossValues
 from nethook.watching.measuring.batches import Batches
 from nethook.watching.measuring.device_flags import DeviceFlags

@@ -23,10 +23,10 @@ from nethook.stats.rows import Rows
 from nethook.stats.sheet import Sheet
 from nethook.torch_private import BatchNorms, Dropouts, compiled_call_of, is_compiled
 from nethook.watching.clock.call_order import CallOrder
+from nethook.watching.evaluations.scores import Scores
 from nethook.watching.journal import Journal
 from nethook.watching.loop.written_buffers import WrittenBuffers
 from nethook.watching.losses.recorder import Losses
-from nethook.watching.losses.scores import Scores
 from nethook.watching.measuring.window import QUEUE
 from nethook.watching.recorder import Recorders
 

@@ -21,6 +21,7 @@ from nethook.hooks.process.source_line import LastLine, ScriptLine, line_of_scri
 from nethook.stats.repeats import unexpanded
 from nethook.stats.shards import is_shared, local_part
 from nethook.stats.transfers import Transfers
+from nethook.watching.evaluations.thinning import OFTEN, THINNING, Thinning
 from nethook.watching.fail_open import FailsAlone, contained
 from nethook.watching.journal import Journal
 from nethook.watching.losses.agreement import NAMES, agreement_numbers
@@ -37,7 +38,6 @@ from nethook.watching.losses.parts import described, part_numbers, parts_of
 from nethook.watching.losses.record import Analysis, analyse, shapes
 from nethook.watching.losses.samples import NOTHING, length_of
 from nethook.watching.losses.tally import Batch
-from nethook.watching.losses.thinning import OFTEN, THINNING, Thinning
 from nethook.watching.losses.values import LossValues
 from nethook.watching.recorder import Recorder
 

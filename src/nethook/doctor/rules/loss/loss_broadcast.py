@@ -110,6 +110,7 @@ RULE = Rule(
         "loss.broadcast_to",
         "loss.prediction",
         "loss.source",
+        "series.@loop.forwards.mean",
     ),
     defaults=Thresholds(),
 )

@@ -12,7 +12,7 @@ all of them or some. Of evaluations: training is learnt, answers are as spread a
 and fit them no better than those of other samples would. Of a teacher: labels and its answers, in
 one loss, name the same class no more often than by chance. Or nearly all answers of an evaluation
 are right as soon as each class is given another number. A question where other evaluations of the
-run are fine, and of two classes: an attack exchanges classes, too.
+run are fine, and of few classes: an attack exchanges classes, too.
 Fix: bring the dimensions into one order before they are laid flat; take inputs and targets of an
 evaluation from one place.
 Silent: where the layout of the target is not known, where samples depend on each other, and where
@@ -43,6 +43,7 @@ class Thresholds(NamedTuple):
     named: float = 60  # answers of an evaluation, to tell that classes have other numbers
     renamed: float = 0.85  # score with other numbers of classes, by the score in training
     gained: float = 0.3  # by other numbers of classes
+    classes: float = 5  # below which an attack may look like classes with other numbers
     beside: float = 1  # samples beside whose targets the predictions of one may stand
 
 
@@ -153,8 +154,9 @@ def _of_names(history: History, told: Answers, limit: Thresholds) -> Finding | N
     renamed, pairs = float(last.fact("renamed")), list(last.fact("renaming") or [])
     if not pairs or renamed < limit.renamed * told.trained or renamed - told.score < limit.gained:
         return None
-    # An attack makes one class of another, too, and of two classes it can make nothing else.
-    question = _others_fit(history, told) or len(last.fact("class_counts") or ()) == 2
+    # An attack makes one class of another, too, and of few classes nearly always the same one.
+    few = len(last.fact("class_counts") or ()) < limit.classes
+    question = few or _others_fit(history, told)
     meaning = "they are numbered otherwise than in training."
     if question:
         meaning = "are they numbered otherwise than in training?"

@@ -32,6 +32,7 @@ EVALUATED_READS: Final = (
 
 FEWEST: Final = 24
 """Targets of a record below which it says nothing."""
+_CERTAIN: Final = 0.05
 _CLASSES: Final = ("cross_entropy", "nll")
 _OF_TWO: Final = ("bce", "bce_with_logits")
 _NUMBERS: Final = ("mse", "l1", "smooth_l1", "huber")
@@ -55,6 +56,12 @@ class Answers(NamedTuple):
     unseen: float  # share of targets of classes that training never had
     rows: int
     of_classes: bool
+    compared: int = 0  # answers in all evaluations, where they are known by their numbers alone
+
+    @property
+    def may_be_labels(self) -> bool:
+        """Whether what looks like answers may be labels: a network that is always right."""
+        return self.compared > 0 and self.trained**self.compared > _CERTAIN
 
     @property
     def falls(self) -> bool:
@@ -126,6 +133,7 @@ def _of_classes(history: History, records: Sequence[LossFacts]) -> Answers | Non
         _unseen(wanted, known),
         rows,
         of_classes=True,
+        compared=rows * len(records) if late[0].fact("kind") == EQUAL else 0,
     )
 
 

@@ -12,7 +12,8 @@ all of them or some. Of evaluations: training is learnt, answers are as spread a
 and fit them no better than those of other samples would. Of a teacher: labels and its answers, in
 one loss, name the same class no more often than by chance. Or nearly all answers of an evaluation
 are right as soon as each class is given another number. A question where other evaluations of the
-run are fine, and of few classes: an attack exchanges classes, too.
+run are fine, of few classes (an attack exchanges classes, too), and where nothing but comparisons
+is known of a network that is always right: its answers may be labels that are compared with others.
 Fix: bring the dimensions into one order before they are laid flat; take inputs and targets of an
 evaluation from one place.
 Silent: where the layout of the target is not known, where samples depend on each other, and where
@@ -156,7 +157,7 @@ def _of_names(history: History, told: Answers, limit: Thresholds) -> Finding | N
         return None
     # An attack makes one class of another, too, and of few classes nearly always the same one.
     few = len(last.fact("class_counts") or ()) < limit.classes
-    question = few or _others_fit(history, told)
+    question = few or told.may_be_labels or _others_fit(history, told)
     meaning = "they are numbered otherwise than in training."
     if question:
         meaning = "are they numbered otherwise than in training?"
@@ -202,7 +203,7 @@ def _of_order(history: History, told: Answers) -> Finding | None:
     """Answers that are as spread as the targets, and belong to others."""
     if not told.by_chance or told.below_chance or not told.alike or told.unseen:
         return None
-    question = _others_fit(history, told)
+    question = told.may_be_labels or _others_fit(history, told)
     if told.of_classes:
         how = (
             f"{told.score:.0%} of {told.rows} answers are right, where {told.chance:.0%} would be "

@@ -212,8 +212,9 @@ def test_labels_of_another_order(tmp_path):
         _ = torch.cat(said) == y[torch.randperm(len(y))]
 
     run, _, _ = watched(Task(), evaluate, tmp_path / "run.db")
-    assert codes(run) == {"target-misaligned": "info"}  # always right: they may be labels
-    (finding,) = nethook.diagnose(run.path)
+    finding = nethook.diagnose(run.path)[0]
+    # Nobody is told for certain: of a network that is always right, they may be labels.
+    assert (finding.code, finding.severity) == ("target-misaligned", "info")
     assert "in another order" in finding.message
     assert finding.lines[0].startswith("tests/") or "test_scores.py" in finding.lines[0]
 
@@ -227,7 +228,7 @@ def test_classes_with_other_numbers(tmp_path):
 
     run, records, _ = watched(Task(), evaluate, tmp_path / "run.db")
     assert records[-1].data["renamed"] > 0.95
-    assert codes(run) == {"target-misaligned": "info"}
+    assert codes(run)["target-misaligned"] == "info"
     assert "if classes had other numbers" in nethook.diagnose(run.path)[0].message
 
 

@@ -313,3 +313,24 @@ def test_where_others_have_put_a_function_there_meanwhile_a_new_stub_stands_for_
     handle.remove()
     assert torch.autograd.backward is theirs
     torch.autograd.backward = BACKWARD
+
+
+def test_a_method_of_a_base_class_is_wrapped_for_one_class_alone():
+    class Base:
+        def call(self) -> str:
+            return "called"
+
+    class Derived(Base):
+        pass
+
+    notes: list[str] = []
+    handle = WrappedFunction(Derived, "call", Note("a", notes))
+    assert (Base().call(), notes) == ("called", [])
+    assert (Derived().call(), notes) == ("called", ["a", "/a"])
+    handle.remove()
+    assert "call" not in vars(Derived)
+    handle.put_on()
+    assert Derived().call() == "called"
+    assert len(notes) == 4
+    handle.remove()
+    assert "call" not in vars(Derived)

@@ -39,6 +39,8 @@ def made(path: Path, **more: Any) -> Run:
         window = writer.submit(window)
         writer.log(names.loss_name("train.py:7"), value, step, keep=names.KEPT_STEPS)
         writer.log(names.GRAD_NORM, value * 2, step, keep=names.KEPT_STEPS)
+    for name, step, value in more.get("scores", ()):
+        writer.log(names.score_name(name), value, step, keep=names.KEPT_STEPS)
     for event in more.get("events", ()):
         writer.event(*event)
     if "findings" in more:

@@ -31,6 +31,15 @@ def test_what_ran_the_loss_and_the_cost(tmp_path: Path) -> None:
     ]
 
 
+def test_scores_of_evaluations(tmp_path: Path) -> None:
+    scores = [("train.py:9", 1, 0.25), ("train.py:9", 2, 0.75), ("train.py:12", 2, 0.5)]
+    lines = text(made(tmp_path / "run.db", scores=scores)).splitlines()
+    assert lines[2:4] == [
+        "evaluation accuracy 0.25 → 0.75  (train.py:9)",
+        "evaluation accuracy 0.5  (train.py:12)",
+    ]
+
+
 def test_nothing_is_called_fine_unless_somebody_looked_at_enough(tmp_path: Path) -> None:
     assert "no problems" not in text(made(tmp_path / "one.db"))
     looked = made(tmp_path / "two.db", info={"diagnosis": {"checks": 40}})

@@ -23,11 +23,11 @@ _ON: list[WrappedFunction] = []
 class Stub:
     """Stands in a function's place and runs the wrappers around it, the latest outermost."""
 
-    def __init__(self, kept: Any) -> None:
+    def __init__(self, kept: Any, inherited: Callable[..., Any] | None = None) -> None:
         # What the module or class holds: the function itself, or a staticmethod around it.
         self.kept = kept
         static = isinstance(kept, staticmethod)
-        self.original: Callable[..., Any] = kept.__func__ if static else kept
+        self.original: Callable[..., Any] = inherited or (kept.__func__ if static else kept)
         self.wrappers: list[Hook] = []
         self.function = self._function()
         self.placed = staticmethod(self.function) if static else self.function
@@ -57,6 +57,10 @@ _MARK: Final = "_nethook_stub"
 _made: Final[dict[tuple[int, str], Stub]] = {}
 
 
+_INHERITED: Final = object()
+"""In place of what a class holds, where it has a method from a base class."""
+
+
 def _stub_of(placed: Any) -> Stub | None:
     """The stub that stands in a place, if one does."""
     function = placed.__func__ if isinstance(placed, staticmethod) else placed
@@ -69,7 +73,8 @@ class WrappedFunction:
     """A handle: one wrapper around one torch function.
 
     Arguments:
-        holder: what the function is looked up in: the name of a module or class, or the class.
+        holder: what the function is looked up in: the name of a module or class, or the class. A
+            class may have it from a base class, which is left alone.
         name: its name there.
         wrapper: called as `wrapper(function, *args, **kwargs)`; returns what the call returns.
         on: whether it is on when it is made. Who is called amid a training makes it first, keeps
@@ -97,13 +102,16 @@ class WrappedFunction:
         """Puts the wrapper on again after it was taken off. A second call does nothing."""
         if self in _ON:
             return
-        current = vars(self._holder)[self._name]
+        inherited: Callable[..., Any] | None = None
+        current = vars(self._holder).get(self._name, _INHERITED)
+        if current is _INHERITED:
+            inherited = getattr(self._holder, self._name)
         key = id(self._holder), self._name
         stub = _made.get(key)
         if stub is None or (current is not stub.kept and current is not stub.placed):
             stub = _stub_of(current)
             if stub is None or current is not stub.placed:
-                stub = _made[key] = Stub(current)
+                stub = _made[key] = Stub(current, inherited)
         # In the order in which `remove` can take off what an interrupt has left half-way.
         self._stub = stub
         _ON.append(self)
@@ -121,7 +129,10 @@ class WrappedFunction:
             stub.wrappers.remove(self.wrapper)
         in_place = vars(self._holder).get(self._name) is stub.placed
         if in_place and not stub.wrappers:
-            setattr(self._holder, self._name, stub.kept)
+            if stub.kept is _INHERITED:
+                delattr(self._holder, self._name)
+            else:
+                setattr(self._holder, self._name, stub.kept)
         _ON.remove(self)
 
 

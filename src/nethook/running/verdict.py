@@ -151,6 +151,17 @@ def _numbers(run: Run, style: Style) -> Iterator[str]:
             yield from wrapped(f"{loss.label} {ends}  ({loss.source})", style)
         if len(of_phase) > most:
             yield f"and {len(of_phase) - most} more {of_phase[0].label}es"
+    yield from _scores(run, style)
+
+
+def _scores(run: Run, style: Style) -> Iterator[str]:
+    """Scores of evaluations, by the line that compares answers with labels."""
+    scores = names.score_name("")
+    for name, scalar in [pair for pair in run.scalars.items() if pair[0].startswith(scores)][:2]:
+        if len(scalar):
+            first, last = (number(float(scalar.value[at]), 4) for at in (0, -1))
+            ends = last if len(scalar) == 1 else f"{first} → {last}"
+            yield from wrapped(f"evaluation accuracy {ends}  ({name[len(scores) :]})", style)
 
 
 # What happened

@@ -144,6 +144,15 @@ def loss_name(name: str, phase: str = "train") -> str:
     return f"{'' if phase == 'train' else f'{phase}_'}loss:{name}"
 
 
+def score_name(name: str) -> str:
+    """The scalar of a score: the share of right answers of each evaluation."""
+    return f"{_SCORE}{name}"
+
+
+_SCORE: Final = "accuracy:"
+EQUAL: Final = "equal"
+"""The kind of a record of answers that were compared with labels."""
+
 _LOSSES: Final = {phase: loss_name("", phase) for phase in ("train", "eval")}
 
 

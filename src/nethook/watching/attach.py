@@ -185,6 +185,8 @@ def attach(
             capacity=series + 128 + 64 * len(models),
         )  # fmt: skip
         session = (Session if own else SessionOfThreads)(journal, models, batches)
+        if session.locked:  # whose answers are compared is not known
+            session.recorders.scores.turn_off()
         _Builder(session, hooks, trees, chosen, parameters, optimizers).build()
         _put_snapshots(session, hooks, trees, checked(snapshots))
         passes = LoaderPasses(journal, hooks.owner)

@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import nn
 
+from nethook.watching.evaluations.scores import Scores
 from nethook.watching.flight.recorder import Flight
 from nethook.watching.journal import Journal
 from nethook.watching.losses.recorder import Losses
@@ -42,13 +43,14 @@ class WatchRecorders(Recorders):
         self.flight = Flight(journal, batches)
         self.loss_values = LossValues(journal, self.numbers)
         self.losses = Losses(journal, self.loss_values)
+        self.scores = Scores(journal, self.losses.name_of)
         self.device_flags = DeviceFlags(journal, self.flight)
         self.modes = Modes(journal)
         self.batches = Batches(journal, self.numbers, self.flight)
         self.layers = Layers(journal, self.flight, scale, self.modes, called_alone)
         for recorder in (
-            self.numbers, self.losses, self.loss_values, self.flight, self.device_flags,
-            self.batches,
+            self.numbers, self.losses, self.loss_values, self.scores, self.flight,
+            self.device_flags, self.batches,
         ):  # fmt: skip
             self.add(recorder)
 

@@ -78,7 +78,7 @@ class Session:
         self.scale = GradientScale(Averaging().over if journal.options.world > 1 else None)
         self.order = CallOrder(journal.writer)
         self.recorders = WatchRecorders(journal, self.scale, batches, self.called_alone)
-        self.passes = Passes(journal, self.recorders.losses, self.order)
+        self.passes = Passes(journal, self.recorders.losses, self.recorders.scores, self.order)
         self.optimizers: Optimizers
         self.interruptions: Interruptions
         self.window: OpenWindow

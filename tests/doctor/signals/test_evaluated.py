@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nethook.doctor.signals.evaluated import FEWEST, answers
+from nethook.doctor.signals.evaluated import FEWEST, answers, every_answer
 from tests.doctor.synthetic import Made
 
 EVEN = [10] * 10
@@ -106,3 +106,64 @@ def test_classes_that_are_rare_or_come_later() -> None:
 def test_too_little_is_known() -> None:
     assert answers(Made(200).loss([1.0] * 200).history()) is None
     assert answers(classified(0.1, wanted=[2] * 10, said=[2] * 10).history()) is None
+
+
+def scored(made: Made, accuracy: float, name: str = "train.py:20", **facts: Any) -> Made:
+    """Evaluations that compare answers with labels."""
+    facts = {"class_counts": EVEN, "argmax_counts": EVEN, "training": [False]} | facts
+    return made.record(
+        50, 100, 150, 199, name=name, phase="eval", kind="equal", source=name, accuracy=accuracy,
+        **facts,
+    )  # fmt: skip
+
+
+def trained() -> Made:
+    made = Made(200).loss([1.0] * 200)
+    return made.record(*range(0, 200, 20), kind="cross_entropy", source="train.py:10",
+                       accuracy=0.98, class_counts=EVEN, argmax_counts=EVEN)  # fmt: skip
+
+
+def test_answers_that_are_compared() -> None:
+    (finding,) = scored(trained(), 0.08).found("target-misaligned")
+    assert (finding.severity, finding.lines) == ("warning", ("train.py:20",))
+    assert not codes(scored(trained(), 0.9), "target-misaligned")
+
+
+def test_one_of_several_lines_is_a_question() -> None:
+    made = scored(scored(trained(), 0.95), 0.08, "train.py:30")
+    assert [told.by_chance for told in every_answer(made.history())] == [False, True]
+    (finding,) = made.found("target-misaligned")
+    assert (finding.severity, finding.lines) == ("info", ("train.py:30",))
+
+
+def test_answers_that_avoid_their_labels_are_of_an_attack() -> None:
+    wide = [40] * 5
+    made = Made(200).loss([1.0] * 200).record(
+        *range(0, 200, 20), kind="cross_entropy", source="train.py:10", accuracy=0.98,
+        class_counts=wide, argmax_counts=wide,
+    )  # fmt: skip
+    made = scored(made, 0.02, class_counts=wide, argmax_counts=wide)
+    told = answers(made.history())
+    assert told is not None
+    assert told.below_chance
+    assert not codes(made, "target-misaligned")
+
+
+def test_classes_that_have_other_numbers() -> None:
+    renamed = {"renamed": 0.95, "renaming": [[1, 2], [2, 1]]}
+    (finding,) = scored(trained(), 0.3, **renamed).found("target-misaligned")
+    assert finding.severity == "warning"
+    assert "95% would be if classes had other numbers (1 for 2, 2 for 1)" in finding.message
+    assert not codes(scored(trained(), 0.8, **renamed), "target-misaligned")
+    assert not codes(scored(trained(), 0.3, **renamed | {"renamed": 0.5}), "target-misaligned")
+
+
+def test_of_two_classes_and_one_output() -> None:
+    made = Made(200).loss([1.0] * 200)
+    made.record(*range(0, 200, 20), kind="bce_with_logits", source="train.py:10", accuracy=0.97)
+    two = {"class_counts": [50, 50], "argmax_counts": [48, 52]}
+    told = answers(scored(made, 0.5, **two).history())
+    assert told is not None
+    assert told.by_chance
+    turned = scored(made, 0.04, **two, renamed=0.96, renaming=[[0, 1], [1, 0]])
+    assert "info" in codes(turned, "target-misaligned")

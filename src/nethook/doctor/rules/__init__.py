@@ -10,7 +10,7 @@ from typing import Final
 
 from nethook.doctor.rule import Rule
 
-FOLDERS: Final = ("loop", "loss", "data", "start", "settings", "symptoms")
+FOLDERS: Final = ("loop", "parameters", "loss", "data", "start", "settings", "symptoms")
 """In the order of what explains what."""
 _GROUP: Final = "nethook.rules"
 

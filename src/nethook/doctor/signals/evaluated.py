@@ -3,6 +3,7 @@
 A network that has learnt its training data answers to unseen samples better than by chance. Where
 it does not, its answers say why: as spread as the targets are, they belong to other samples; where
 targets are of classes that training never had, the split was made along the order of the data.
+Evaluations are seen by their losses, and by answers that are compared with labels.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 from nethook.doctor.history import Floats, History, LossFacts
 from nethook.doctor.signals.quantiles import median
+from nethook.runs.names import EQUAL
 
 EVALUATED_READS: Final = (
     "loss.accuracy",
@@ -30,7 +32,9 @@ EVALUATED_READS: Final = (
 
 FEWEST: Final = 24
 """Targets of a record below which it says nothing."""
+_CERTAIN: Final = 0.05
 _CLASSES: Final = ("cross_entropy", "nll")
+_OF_TWO: Final = ("bce", "bce_with_logits")
 _NUMBERS: Final = ("mse", "l1", "smooth_l1", "huber")
 
 
@@ -52,12 +56,28 @@ class Answers(NamedTuple):
     unseen: float  # share of targets of classes that training never had
     rows: int
     of_classes: bool
+    compared: int = 0  # answers in all evaluations, where they are known by their numbers alone
+
+    @property
+    def may_be_labels(self) -> bool:
+        """Whether what looks like answers may be labels: a network that is always right."""
+        return self.compared > 0 and self.trained**self.compared > _CERTAIN
+
+    @property
+    def falls(self) -> bool:
+        """Whether answers fit far worse than in training."""
+        return self.score + 3 * self.error < 0.75 * self.trained
 
     @property
     def by_chance(self) -> bool:
         """Whether answers fit their targets no better than those of other samples would."""
         learnt = self.trained > max(0.6, self.chance + 0.3)
         return learnt and self.score < min(self.chance + 3 * self.error, 0.6 * self.trained)
+
+    @property
+    def below_chance(self) -> bool:
+        """Whether answers avoid their targets: under an attack, or with classes swapped."""
+        return self.score < self.chance - 3 * self.error
 
     @property
     def alike(self) -> bool:
@@ -67,31 +87,37 @@ class Answers(NamedTuple):
 
 def answers(history: History) -> Answers | None:
     """Of the loss that most evaluations were seen of; None where too little is known."""
+    return next(iter(every_answer(history)), None)
+
+
+def every_answer(history: History) -> tuple[Answers, ...]:
+    """Of each line that evaluates, the one with most evaluations first."""
     return history.once("answers", _answers)
 
 
-def _answers(history: History) -> Answers | None:
+def _answers(history: History) -> tuple[Answers, ...]:
     records = history.records("eval")
     names = dict.fromkeys(record.name for record in records)
     of_names = [[record for record in records if record.name == name] for name in names]
-    for kept in sorted(of_names, key=len, reverse=True):
-        told = _of_classes(history, kept) or _of_numbers(history, kept)
-        if told is not None:
-            return told
-    return None
+    of_names.sort(key=len, reverse=True)
+    told = (_of_classes(history, kept) or _of_numbers(history, kept) for kept in of_names)
+    return tuple(one for one in told if one is not None)
 
 
 def _of_classes(history: History, records: Sequence[LossFacts]) -> Answers | None:
-    late = [record for record in _late(records) if _is_of_classes(record)]
-    trained = [record for record in history.records("train") if _is_of_classes(record)]
-    if not late or len(trained) < 3:
+    late = [record for record in _late(records) if _is_of_classes(record, (*_CLASSES, EQUAL))]
+    if not late:
         return None
     wanted, said = _sum(late, "class_counts"), _sum(late, "argmax_counts")
-    known = _sum(trained, "class_counts")
-    if wanted is None or said is None or known is None or len({*map(len, (wanted, said))}) != 1:
+    if wanted is None or said is None or len(wanted) != len(said):
         return None
+    trained = [record for record in history.records("train") if _is_of_classes(record, _CLASSES)]
+    known = _sum(trained, "class_counts") if trained else None
+    if len(wanted) == 2 and not trained:  # of two classes, that have one output
+        trained = [record for record in history.records("train") if _is_of_two(record)]
+        known = np.ones(2)
     rows = int(min(np.sum(record.fact("class_counts")) for record in late))
-    if rows < FEWEST or len(known) != len(wanted):
+    if len(trained) < 3 or known is None or rows < FEWEST or len(known) != len(wanted):
         return None
     shares, spoken = wanted / wanted.sum(), said / max(said.sum(), 1)
     chance = float((shares * spoken).sum())
@@ -107,6 +133,7 @@ def _of_classes(history: History, records: Sequence[LossFacts]) -> Answers | Non
         _unseen(wanted, known),
         rows,
         of_classes=True,
+        compared=rows * len(records) if late[0].fact("kind") == EQUAL else 0,
     )
 
 
@@ -151,9 +178,13 @@ def _late(records: Sequence[LossFacts]) -> Sequence[LossFacts]:
     return records[-max(1, min(5, len(records) // 3)) :]
 
 
-def _is_of_classes(record: LossFacts) -> bool:
+def _is_of_two(record: LossFacts) -> bool:
+    return record.fact("kind") in _OF_TWO and record.fact("accuracy") is not None
+
+
+def _is_of_classes(record: LossFacts, kinds: Sequence[str]) -> bool:
     return (
-        record.fact("kind") in _CLASSES
+        record.fact("kind") in kinds
         and isinstance(record.fact("class_counts"), list)
         and isinstance(record.fact("argmax_counts"), list)
         and record.fact("accuracy") is not None

@@ -14,13 +14,16 @@ from typing import Any, Final
 import torch
 from torch import nn
 
+from nethook.addresses.wrappers import can_be_compiled
 from nethook.hooks.hook import Owner
+from nethook.hooks.process.comparisons import Comparisons
 from nethook.hooks.process.loss_functions import LossFunctions
 from nethook.runs.writing.windowing import WindowClock
 from nethook.stats.rows import Rows
 from nethook.stats.sheet import Sheet
-from nethook.torch_private import BatchNorms, Dropouts
+from nethook.torch_private import BatchNorms, Dropouts, compiled_call_of, is_compiled
 from nethook.watching.clock.call_order import CallOrder
+from nethook.watching.evaluations.scores import Scores
 from nethook.watching.journal import Journal
 from nethook.watching.loop.written_buffers import WrittenBuffers
 from nethook.watching.losses.recorder import Losses
@@ -39,14 +42,17 @@ rule. Dropout that is asked several times about each of them is asked on purpose
 class Passes:
     """The pass that is under way, and the windows of passes."""
 
-    def __init__(self, journal: Journal, losses: Losses, order: CallOrder) -> None:
+    def __init__(self, journal: Journal, losses: Losses, scores: Scores, order: CallOrder) -> None:
         self._journal = journal
         self._losses = losses
+        self._scores = scores
         self._order = order
         self._windows: dict[str, Sheet] = {}
         self._clocks: dict[str, WindowClock] = {}
         self._counts: dict[str, int] = {"eval": 0, "aux": 0}
         self._functions: LossFunctions | None = None
+        self._comparisons: Comparisons | None = None
+        self._comparing = False
         self._last_batch: weakref.ref[torch.Tensor] | None = None
         self._batches = self._singles = self._asked = 0
         self._written: WrittenBuffers | None = WrittenBuffers()
@@ -59,7 +65,11 @@ class Passes:
             self._order.note("evaluation")
             if self._functions is None:
                 self._functions = LossFunctions(Owner("nethook.watch"), self._saw_loss)
+                if not _is_compiled(module):  # what a graph compares may not change meanwhile
+                    self._comparisons = Comparisons(Owner("nethook.watch"), self._saw_comparison)
             self._functions.put_on()
+            if self._comparisons is not None:
+                self._comparisons.put_on()
         if not module.training:
             clock.pass_evaluates()
             self._look_at_buffers(module)
@@ -117,6 +127,18 @@ class Passes:
         except Exception as error:
             guard.failed("the losses of passes without gradient", error, self.turn_off)
 
+    def _saw_comparison(
+        self, left: torch.Tensor, right: torch.Tensor, result: torch.Tensor
+    ) -> None:
+        if self._comparing or not self._journal.guard.alive:
+            return
+        self._comparing = True  # its own comparisons are none of the script's
+        try:
+            if self._scores.compared(left, right, result):
+                self._journal.clock.pass_evaluates()
+        finally:
+            self._comparing = False
+
     def end(self, recorders: Recorders) -> None:
         """The pass has ended: now it is known what it was, and recorders are told."""
         self.turn_off()
@@ -154,9 +176,11 @@ class Passes:
         return window
 
     def turn_off(self) -> None:
-        """Loss functions are no longer watched."""
+        """Loss functions and comparisons are no longer watched."""
         if self._functions is not None:
             self._functions.remove()
+        if self._comparisons is not None:
+            self._comparisons.remove()
 
     def finish(self) -> None:
         """Watching ends: windows that are still open are handed over."""
@@ -164,6 +188,13 @@ class Passes:
         for phase, window in self._windows.items():
             if window.steps and window.waits(phase):
                 self._journal.hand_in(window)
+
+
+def _is_compiled(module: nn.Module) -> bool:
+    """Whether a model or a part of it runs in a compiled graph."""
+    return can_be_compiled() and any(
+        is_compiled(part) or compiled_call_of(part) is not None for part in module.modules()
+    )
 
 
 def _depends_on_mode(module: nn.Module) -> bool:

@@ -21,6 +21,7 @@ from nethook.hooks.process.source_line import LastLine, ScriptLine, line_of_scri
 from nethook.stats.repeats import unexpanded
 from nethook.stats.shards import is_shared, local_part
 from nethook.stats.transfers import Transfers
+from nethook.watching.evaluations.thinning import OFTEN, THINNING, Thinning
 from nethook.watching.fail_open import FailsAlone, contained
 from nethook.watching.journal import Journal
 from nethook.watching.losses.agreement import NAMES, agreement_numbers
@@ -43,10 +44,6 @@ from nethook.watching.recorder import Recorder
 WAYS: Final = 8
 """Ways of making a loss that one line of a script may have; more are counted to the last."""
 
-OFTEN: Final = 4
-THINNING: Final = 1.25
-"""The first steps and passes have records, then every one that is so much further."""
-
 
 _Tensor: Final = torch.Tensor
 _made: Final = tuple.__new__  # a named tuple in one call of C, not of Python
@@ -56,7 +53,7 @@ class _Series:
     """The losses that one line of the script makes in one way."""
 
     __slots__ = (
-        "analysis", "counting", "last_record", "name", "passes", "recorded", "root", "where",
+        "analysis", "counting", "last_record", "name", "passes", "root", "where",
     )  # fmt: skip
 
     def __init__(self, name: str, where: ScriptLine, analysis: Analysis | None) -> None:
@@ -66,8 +63,7 @@ class _Series:
         self.root = None if analysis is None else analysis.root
         self.counting = NOTHING if analysis is None else analysis.counting
         self.last_record = -1  # the step of the last record
-        self.passes = 0  # passes without gradient in which it was seen
-        self.recorded = 0  # the number of the last of them that has a record
+        self.passes = Thinning()  # passes without gradient in which it was seen
 
 
 class Losses(FailsAlone, Recorder):
@@ -263,7 +259,7 @@ class Losses(FailsAlone, Recorder):
             return of_line[-1], False
         # What is kept of the graph is how to find its nodes again, and no node.
         analysis = _without_nodes(analyse(node, scaled=scaled))
-        series = _Series(self._name(where), where, analysis)
+        series = _Series(self.name_of(where), where, analysis)
         of_line.append(series)
         self.ways += 1
         return series, True
@@ -308,7 +304,7 @@ class Losses(FailsAlone, Recorder):
         key = (where.file, where.line, function)
         series = self._evaluated.get(key)
         if series is None:
-            series = self._evaluated[key] = _Series(self._name(where), where, None)
+            series = self._evaluated[key] = _Series(self.name_of(where), where, None)
         with quiet():
             value = _value(result if result.dim() == 0 else unexpanded(result).float().mean(), None)
             if value is not None:
@@ -342,11 +338,7 @@ class Losses(FailsAlone, Recorder):
         if series.last_record == self._watching.step:
             return False
         series.last_record = self._watching.step
-        series.passes += 1
-        if series.passes > OFTEN and series.passes < THINNING * series.recorded:
-            return False
-        series.recorded = series.passes
-        return True
+        return series.passes.takes()
 
     # -- both ---------------------------------------------------------------------------------
 
@@ -379,7 +371,7 @@ class Losses(FailsAlone, Recorder):
 
         self._transfers.put(numbers.packed(), done)
 
-    def _name(self, where: ScriptLine) -> str:
+    def name_of(self, where: ScriptLine) -> str:
         """`train.py:42`; another loss of that line is `train.py:42#1`."""
         short, number = str(where), 1
         name = short

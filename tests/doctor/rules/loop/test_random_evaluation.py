@@ -25,3 +25,14 @@ def test_models_that_sample_get_a_note() -> None:
     (finding,) = Made().examined(NAME, "question", "why", differs=1.4).found("random-evaluation")
     assert finding.severity == "info"
     assert "draws random numbers" in finding.message
+
+
+def test_inputs_that_differ_with_the_same_labels() -> None:
+    made = Made().series("", "inputs", mean=[0.0] * 10, info={"dtype": "float32"})
+    facts = {"kind": "equal", "source": "train.py:9", "same_labels": True}
+    made.record(50, 100, 150, 199, name="eval", phase="eval", **facts, same_inputs=False)
+    (finding,) = made.found("random-evaluation")
+    assert (finding.severity, finding.lines) == ("info", ("train.py:9",))
+    same = Made().series("", "inputs", mean=[0.0] * 10, info={"dtype": "float32"})
+    same.record(50, 100, 150, 199, name="eval", phase="eval", **facts, same_inputs=True)
+    assert not same.found("random-evaluation")

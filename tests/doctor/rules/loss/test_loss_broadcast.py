@@ -39,3 +39,14 @@ def test_a_target_that_was_not_kept() -> None:
     assert "targets of shape (32,)" in finding.message
     learns = Made().loss(falling(200)).record(**facts, prediction={"shape": [32, 1]}, target={})
     assert not learns.found("loss-broadcast")
+
+
+def test_answers_and_labels_that_are_broadcast() -> None:
+    facts = {"kind": "equal", "source": "train.py:9", "broadcast": True, "rows": 40}
+    sides = {"prediction": {"shape": [40]}, "target": {"shape": [40, 1]}}
+    made = Made().record(50, 100, name="eval", phase="eval", **facts, **sides, accuracy=0.8)
+    (finding,) = made.found("loss-broadcast")
+    assert finding.severity == "warning"
+    assert "answers of shape (40,) with labels of shape (40, 1)" in finding.message
+    labels = Made().record(50, 100, name="eval", phase="eval", **facts, **sides, accuracy=1.0)
+    assert not labels.found("loss-broadcast")

@@ -8,7 +8,7 @@ training inputs together do and single batches do not, with another mean or spre
 Fix: prepare both in the same way; fit scalers on training data alone.
 Silent: for inputs that are no floating-point numbers, for passes that do not evaluate (agents,
 generators), and where both phases are alike. A note where the difference is not gross and no worse
-loss shows its harm: a plot may go beyond the data on purpose.
+loss or score shows its harm: a plot may go beyond the data on purpose.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy as np
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.signals.evaluated import EVALUATED_READS, answers
 from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import INPUTS
 from nethook.text.numbers import ascii_number as number
@@ -61,12 +62,9 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     factor = max(ratio, 1 / ratio)
     step = int(history.curve("", INPUTS, "mean", "eval").step[0])
     if (offset > limit.offset + own or factor > limit.ratio) and not _within(history, test):
-        worse = _worse(history)
+        worse, told = _worse(history, limit)
         gross = offset > limit.gross * limit.offset or factor > limit.gross * limit.ratio
-        harm = worse is not None and worse > limit.worse
-        good = worse is not None and not harm
-        serious = harm or (gross and not good)
-        told = f", and its loss is {worse:.2g} times that of training" if worse and harm else ""
+        serious = worse or (gross and worse is None)
         meaning = (
             "they do not seem to be prepared in the same way"
             if serious
@@ -88,10 +86,9 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             },
         )
     elif _fitted_again(history, train, test, limit):
-        worse = _worse(history)
         yield Finding(
             "evaluation-scale",
-            "warning" if worse is not None and worse > limit.worse else "info",
+            "warning" if _worse(history, limit)[0] else "info",
             f"evaluation inputs lie between exactly {test.low:g} and {test.high:g}, as all "
             f"training inputs together do, and have mean {number(test.mean)} and spread "
             f"{number(test.std)} instead of {number(train.mean)} and {number(train.std)}: it seems "
@@ -128,18 +125,27 @@ def _within(history: History, test: _Phase) -> bool:
     return bool((near & alike).any()) if len(mean) == len(std) else False
 
 
-def _worse(history: History) -> float | None:
-    """The loss of the last evaluations, by that of training at about the same time."""
+def _worse(history: History, limit: Thresholds) -> tuple[bool | None, str]:
+    """Whether evaluations are far worse than training at about the same time, and in words.
+
+    By their losses, or by answers that were compared; None where neither is known.
+    """
     tested = max(history.losses("eval"), key=len, default=None)
     trained = max(history.losses(), key=len, default=None)
-    if tested is None or trained is None or not len(tested) or not len(trained):
-        return None
     kinds = {record.fact("kind") for record in history.records("train")}
-    if not kinds & {record.fact("kind") for record in history.records("eval")}:
-        return None
-    before = median(trained.value[-max(5, len(trained) // 10) :])
-    after = median(tested.value[-3:])
-    return after / before if before > _NOTHING and np.isfinite(after) else None
+    alike = kinds & {record.fact("kind") for record in history.records("eval")}
+    if tested is not None and trained is not None and len(tested) and len(trained) and alike:
+        before = median(trained.value[-max(5, len(trained) // 10) :])
+        after = median(tested.value[-3:])
+        if before > _NOTHING and np.isfinite(after):
+            worse = after / before > limit.worse
+            times = f", and its loss is {after / before:.2g} times that of training"
+            return worse, times if worse else ""
+    scored = answers(history)
+    if scored is None or not scored.of_classes:
+        return None, ""
+    said = f", and {scored.score:.0%} of its answers are right, against {scored.trained:.0%}"
+    return scored.falls, f"{said} in training" if scored.falls else ""
 
 
 def _fitted_again(history: History, train: _Phase, test: _Phase, limit: Thresholds) -> bool:
@@ -166,7 +172,7 @@ RULE = Rule(
     Cause.DATA,
     look,
     reads=(
-        "loss.kind",
+        *EVALUATED_READS,
         "series.@loop.forwards.mean",
         "series.@loss.loss.mean",
         "series.inputs.info.dtype",

@@ -2,9 +2,10 @@
 
 Cause: `model.eval()` is missing before the evaluation, or a layer normalises by its batch whatever
 the mode is (`F.batch_norm(..., training=True)`).
-Evidence: passes without gradient in which a loss was taken, or which went over a run of different
-batches with no step between, while batch norm or dropout was in training mode; and that in all of
-them. Or running statistics that were written while the model was in evaluation mode.
+Evidence: passes without gradient in which a loss was taken or answers were compared with labels, or
+which went over a run of different batches with no step between, while batch norm or dropout was in
+training mode; and that in all of them. Or running statistics that were written while the model was
+in evaluation mode.
 Fix: call `model.eval()` before, `model.train()` after; pass `training=self.training`.
 Silent: for passes over one batch in which no loss is taken (Monte-Carlo dropout, a momentum
 teacher, a GAN's generator pass), and for models without such modules. A single pass over many
@@ -24,6 +25,7 @@ from nethook.doctor.phrases import one_or_many, some
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.rules.loop.eval_mode_training import MODAL
 from nethook.doctor.signals.layers import mode_changes
+from nethook.runs.names import EQUAL
 
 
 class Thresholds(NamedTuple):
@@ -60,7 +62,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     kinds = {module.fact("activation") for module, _ in wrong}
     if once and "norm" not in kinds:
         return  # dropout that is asked once may be asked on purpose
-    question = once and not any(len(curve) for curve in history.losses("eval"))
+    scored = any(record.fact("kind") == EQUAL for record in history.records("eval"))
+    question = once and not scored and not any(len(curve) for curve in history.losses("eval"))
     count = "one evaluation" if evaluations == 1 else f"{evaluations} evaluations"
     what = " and ".join(text for kind, text in _EFFECTS.items() if kind in kinds)
     yield Finding(
@@ -131,6 +134,7 @@ RULE = Rule(
         "info.single_samples",
         "info.totals",
         "info.written_in_evaluation",
+        "loss.kind",
         "module.activation",
         "module.calls",
         "module.modes",

@@ -1,6 +1,7 @@
 """Predictions and targets are broadcast against each other.
 
-Cause: predictions are (N, 1) and targets (N,), so that their difference is N × N.
+Cause: predictions are (N, 1) and targets (N,), so that their difference is N × N; or answers and
+labels are, where an evaluation compares them.
 Evidence: the shapes that enter the loss, in every record.
 Fix: bring both to one shape.
 Silent: where one of them is expanded and nothing is multiplied out (a target of one number, a
@@ -18,6 +19,7 @@ from nethook.doctor.history import History, LossFacts
 from nethook.doctor.phrases import file_and_line, source_line
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
+from nethook.runs.names import EQUAL
 
 
 class Thresholds(NamedTuple):
@@ -28,6 +30,7 @@ class Thresholds(NamedTuple):
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding."""
+    yield from _of_scores(history)
     records = history.records("train")
     bad = [record for record in records if record.fact("broadcast") and _multiplies_out(record)]
     if len(bad) < min(limit.records, len(records)) or not bad:
@@ -54,6 +57,32 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     )
 
 
+def _of_scores(history: History) -> Iterator[Finding]:
+    """Answers that an evaluation compares each with each label."""
+    records = [
+        record
+        for record in history.records("eval")
+        if record.fact("kind") == EQUAL and record.fact("broadcast")
+    ]
+    # Labels that are compared with each other look like answers where all of these are right.
+    if not records or all(record.fact("accuracy") == 1.0 for record in records):
+        return
+    first = records[0]
+    given, wanted = [tuple((first.fact(side) or {}).get("shape") or ()) for side in _SIDES]
+    source = first.fact("source")
+    yield Finding(
+        "loss-broadcast",
+        "warning",
+        f"the evaluation{source_line(source)} compares answers of shape {given} with labels of "
+        f"shape {wanted}: each answer with each label, which is no score.",
+        "Bring both to one shape, as in pred.squeeze(1) == y.",
+        first_step=min(first.step, max(0, history.steps - 1)),
+        last_step=history.steps - 1,
+        evidence={"evaluations": Evidence(len(records))},
+        lines=file_and_line(source),
+    )
+
+
 _SIDES = ("prediction", "target")
 
 
@@ -77,9 +106,11 @@ RULE = Rule(
     look,
     reads=(
         *PROGRESS_READS,
+        "loss.accuracy",
         "loss.broadcast_to",
         "loss.prediction",
         "loss.source",
+        "series.@loop.forwards.mean",
     ),
     defaults=Thresholds(),
 )

@@ -10,7 +10,10 @@ several samples; or autograd shows that the prediction beside position t is made
 positions. Of maps: turned or mirrored, they follow from the pictures far better than as they lie,
 all of them or some. Of evaluations: training is learnt, answers are as spread as the targets are,
 and fit them no better than those of other samples would. Of a teacher: labels and its answers, in
-one loss, name the same class no more often than by chance.
+one loss, name the same class no more often than by chance. Or nearly all answers of an evaluation
+are right as soon as each class is given another number. A question where other evaluations of the
+run are fine, of few classes (an attack exchanges classes, too), and where nothing but comparisons
+is known of a network that is always right: its answers may be labels that are compared with others.
 Fix: bring the dimensions into one order before they are laid flat; take inputs and targets of an
 evaluation from one place.
 Silent: where the layout of the target is not known, where samples depend on each other, and where
@@ -27,7 +30,7 @@ from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import Examined, History
 from nethook.doctor.phrases import file_and_line, source_line
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.signals.evaluated import EVALUATED_READS, answers
+from nethook.doctor.signals.evaluated import EVALUATED_READS, Answers, every_answer
 from nethook.doctor.signals.examined import finding_of, first, number, numbers, text
 
 EXAMINED = "predictions line up with targets"
@@ -38,6 +41,10 @@ class Thresholds(NamedTuple):
     """What may be changed."""
 
     taught: float = 200  # samples of which labels and a teacher's answers are compared
+    named: float = 60  # answers of an evaluation, to tell that classes have other numbers
+    renamed: float = 0.85  # score with other numbers of classes, by the score in training
+    gained: float = 0.3  # by other numbers of classes
+    classes: float = 5  # below which an attack may look like classes with other numbers
     beside: float = 1  # samples beside whose targets the predictions of one may stand
 
 
@@ -49,7 +56,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         if layout is not None and layout.outcome == "found":
             yield _of_maps(history, layout)
         else:
-            yield from _of_a_teacher(history, limit) or _of_evaluations(history)
+            yield from _of_a_teacher(history, limit) or _of_evaluations(history, limit)
         return
     beside = number(result, "samples_beside", 0)
     if beside > limit.beside:
@@ -135,11 +142,68 @@ def _of_maps(history: History, result: Examined) -> Finding:
     return finding_of(history, result, "target-misaligned", f"{said}.", fix, evidence)
 
 
-def _of_evaluations(history: History) -> Iterator[Finding]:
+def _of_names(history: History, told: Answers, limit: Thresholds) -> Finding | None:
+    """Classes that have other numbers in the evaluation than in training."""
+    if not told.of_classes or not told.falls or told.rows < limit.named:
+        return None
+    records = [
+        record for record in history.records("eval", told.first.name) if record.fact("renamed")
+    ]
+    if not records:
+        return None
+    last = records[-1]
+    renamed, pairs = float(last.fact("renamed")), list(last.fact("renaming") or [])
+    if not pairs or renamed < limit.renamed * told.trained or renamed - told.score < limit.gained:
+        return None
+    # An attack makes one class of another, too, and of few classes nearly always the same one.
+    few = len(last.fact("class_counts") or ()) < limit.classes
+    question = few or told.may_be_labels or _others_fit(history, told)
+    meaning = "they are numbered otherwise than in training."
+    if question:
+        meaning = "are they numbered otherwise than in training?"
+    shown = ", ".join(f"{said} for {meant}" for said, meant in pairs[:3])
+    source = last.fact("source")
+    return Finding(
+        "target-misaligned",
+        "info" if question else "warning",
+        f"in the evaluation{source_line(source)} {told.score:.0%} of {told.rows} answers are "
+        f"right, and {renamed:.0%} would be if classes had other numbers ({shown}"
+        f"{', …' if len(pairs) > 3 else ''}): {meaning}",
+        "Number the classes once, keep the table with the model, and use it for training, "
+        "evaluation and prediction; names in sorted order are not numbers in sorted order.",
+        first_step=min(told.first.step, max(0, history.steps - 1)),
+        last_step=history.steps - 1,
+        evidence={
+            "score in evaluation": Evidence(told.score),
+            "score with other numbers of classes": Evidence(renamed, limit.renamed * told.trained),
+            "score in training": Evidence(told.trained),
+        },
+        lines=file_and_line(source),
+    )
+
+
+def _others_fit(history: History, told: Answers) -> bool:
+    """Whether answers fit in another evaluation of the run."""
+    return any(
+        other is not told and other.trained > 0 and not other.falls
+        for other in every_answer(history)
+    )
+
+
+def _of_evaluations(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """The first line of evaluations whose answers do not stand beside their targets."""
+    for told in every_answer(history):
+        found = _of_names(history, told, limit) or _of_order(history, told)
+        if found is not None:
+            yield found
+            return
+
+
+def _of_order(history: History, told: Answers) -> Finding | None:
     """Answers that are as spread as the targets, and belong to others."""
-    told = answers(history)
-    if told is None or not told.by_chance or not told.alike or told.unseen:
-        return
+    if not told.by_chance or told.below_chance or not told.alike or told.unseen:
+        return None
+    question = told.may_be_labels or _others_fit(history, told)
     if told.of_classes:
         how = (
             f"{told.score:.0%} of {told.rows} answers are right, where {told.chance:.0%} would be "
@@ -151,9 +215,9 @@ def _of_evaluations(history: History) -> Iterator[Finding]:
             f"{told.trained:.2f} in training"
         )
     source = told.first.fact("source")
-    yield Finding(
+    return Finding(
         "target-misaligned",
-        "warning",
+        "info" if question else "warning",
         f"in the evaluation{source_line(source)} {how}, while answers as a whole are as spread as "
         "the targets: these seem to be of another split, or in another order. (If not, the "
         "training data is learnt by heart.)",
@@ -181,6 +245,8 @@ RULE = Rule(
     look,
     reads=(
         *EVALUATED_READS,
+        "loss.renamed",
+        "loss.renaming",
         "examined.input and target lie alike",
         "examined.input and target lie alike.each",
         "examined.input and target lie alike.explained",

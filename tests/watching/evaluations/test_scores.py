@@ -142,18 +142,18 @@ def test_what_is_no_score(tmp_path):
 
 def test_training_steps_compare_as_they_like(tmp_path):
     task = Task()
-    before = torch.eq
+    before = "eq" in vars(torch.Tensor)
     with nethook.watch(task.model, task.optimizer, to=tmp_path / "run.db"):
         task.train()
         out = task.model(task.batch()[0])
-        assert torch.eq is before
+        assert ("eq" in vars(torch.Tensor)) is before
         assert "__eq__" not in vars(torch.Tensor)
         _ = out.argmax(1) == out.argmax(1)
         with torch.no_grad():
             task.model(task.batch()[0])
-            assert torch.eq is not before
+            assert ("eq" in vars(torch.Tensor)) is not before
         task.train()
-        assert torch.eq is before
+        assert ("eq" in vars(torch.Tensor)) is before
     assert not [loss for loss in nethook.open_run(tmp_path / "run.db").losses
                 if loss.data["kind"] == EQUAL]  # fmt: skip
 

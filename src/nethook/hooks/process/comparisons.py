@@ -1,6 +1,7 @@
-"""Seeing comparisons of tensors: `answers == labels`, `answers.eq(labels)`, `torch.eq`, `!=`.
+"""Seeing comparisons of tensors: `answers == labels`, `answers.eq(labels)`, `!=`, `answers.ne`.
 
-Not seen is what compares anything but tensors: numpy's arrays, lists, numbers of Python.
+Not seen is what compares anything but tensors: numpy's arrays, lists, numbers of Python. Nor are
+`torch.eq` and `torch.ne`: `torch.jit.script` knows these two by their identity.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from nethook.hooks.process.loss_functions import list_functions
 from nethook.hooks.wrapped import WrappedFunction
 
 _COMPARE: Final = ("eq", "ne")
+_PLAIN: Final = (torch.Tensor, torch.nn.Parameter)
 
 Seen = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], object]
 """`seen(left, right, result)`."""
@@ -28,17 +30,14 @@ class Comparisons:
         comparisons.put_on()                 # they are on now; it takes about 10 µs
         comparisons.remove()                 # and off; any number of times
 
-    What a mode of the user's or a compiler sees is passed on and not told.
+    Modes and tensor subclasses of the user's see the call as torch makes it, and it is not told.
     """
 
     def __init__(self, owner: Owner, seen: Seen) -> None:
         list_functions()
-        places: list[tuple[str | type, str]] = [("torch", name) for name in _COMPARE]
-        places += [(torch.Tensor, name) for name in _COMPARE]
-        places += [(torch.Tensor, f"__{name}__") for name in _COMPARE]
         self._handles = [
-            WrappedFunction(holder, name, _OnComparison(owner, name, seen), on=False)
-            for holder, name in places
+            WrappedFunction(torch.Tensor, name, _OnComparison(owner, name, seen, self), on=False)
+            for name in (*_COMPARE, *(f"__{name}__" for name in _COMPARE))
         ]
 
     def put_on(self) -> None:
@@ -53,19 +52,32 @@ class Comparisons:
 
 
 class _OnComparison(Hook):
-    __slots__ = ("_seen",)
+    __slots__ = ("_all", "_seen")
 
-    def __init__(self, owner: Owner, address: str, seen: Seen) -> None:
+    def __init__(self, owner: Owner, address: str, seen: Seen, all_of_them: Comparisons) -> None:
         super().__init__(owner, address)
         self._seen = seen
+        self._all = all_of_them
 
     def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        if modes_are_active() or any(
+            isinstance(arg, torch.Tensor) and type(arg) not in _PLAIN for arg in args
+        ):
+            return self._stand_aside(function, *args, **kwargs)
         result = function(*args, **kwargs)
         if (
             len(args) == 2
             and type(args[0]) is type(args[1]) is type(result) is torch.Tensor
             and self.owner.alive
-            and not modes_are_active()
         ):
             self._seen(args[0], args[1], result)
         return result
+
+    def _stand_aside(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """User code in the call may ask whether the function is `torch.Tensor.eq`."""
+        self._all.remove()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            if self.owner.alive:
+                self._all.put_on()

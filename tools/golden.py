@@ -55,18 +55,23 @@ CHANGED: Final[dict[str, str]] = {
     r"\.scalars\.eval_loss:": "an evaluation pass is a point of its losses since 0.1",
     r"\.scalars\.loss:acc(umulation|elerator)\.py": "divided micro-batches are summed since 0.1",
     r"\.scalars\.(batch|params)_fingerprint\b": "fingerprints read eight times as many words",
+    r"\.info\.(diagnosis\.checks|examined)$": "rules and examinations were added",
 }
+NEW_FACTS: Final = "facts that new rules of the doctor read"
 # What later versions record besides, and the release does not have at all.
 ADDED: Final[dict[str, str]] = {
     r"\.events\[\d+\]\[3\]\.(line|lines|schedulers)$": "events name the lines of the script",
-    r"\.events\[\d+\]\[3\]\.planned$": "facts that new rules of the doctor read",
+    r"\.events\[\d+\]\[3\]\.planned$": NEW_FACTS,
     r"\.events\[\d+\]\[3\]\.replayed$": "the event of the first NaN names the operation",
     r"\.findings\[\d+\](\.consequences\[\d+\])?\.lines$": "findings name the lines of the script",
     r"\.info\.(examined|examination)$": "the network is examined on copies",
     r"\.info\.diagnosis\.checks$": "a verdict says what was checked",
-    r"\.info\.(graph|loaded|seen|evaluation_sizes)$": "facts that new rules of the doctor read",
-    r"\.info\.ops\[\d+\]\.odd$": "facts that new rules of the doctor read",
-    r"\.sites\..*\.(filled|untouched)$": "facts that new rules of the doctor read",
+    r"\.info\.launch$": "runs of one launch are listed together",
+    r"\.info\.(graph|loaders|loaded|seen|evaluation_sizes)$": NEW_FACTS,
+    r"\.info\.graph\.(born|plain|\w*loads)$": NEW_FACTS,
+    r"\.info\.ops(\.[^\[]*)?\[\d+\]\.odd$": NEW_FACTS,
+    r"\.losses\[\d+\]\.data\.(padding|parts|part_\w+|target\.between)$": NEW_FACTS,
+    r"\.sites\..*\.(filled|untouched|distinct_(grad_)?columns)$": NEW_FACTS,
 }
 # Commits that recorded it rightly: the last one before files were moved and renamed, and the one
 # that counts an optimizer around another as one.

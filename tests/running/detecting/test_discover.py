@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from nethook.running.discover import (
+from nethook.running.detecting.discover import (
     Census,
     census_of,
     leaves_behind,

@@ -29,9 +29,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from nethook.errors import RunFileError
 from nethook.hooks.imports import when_imported
+from nethook.running.detecting.twins import Twins
 from nethook.running.options import RunOptions
 from nethook.running.tracebacks import one_line
-from nethook.running.twins import Twins
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -199,7 +199,7 @@ class Session:
         self._judge_alone(module)
 
     def _symbolic(self, args: tuple[Any, ...]) -> bool:
-        from nethook.running.symbolic import is_symbolic
+        from nethook.running.detecting.symbolic import is_symbolic
 
         try:
             return is_symbolic(args)
@@ -257,7 +257,7 @@ class Session:
         from torch import is_grad_enabled
 
         from nethook.addresses.wrappers import unwrap
-        from nethook.running.discover import name_of, take_census, trainees
+        from nethook.running.detecting.discover import name_of, take_census, trainees
 
         assert self._newcomers is not None
         began = time.thread_time()
@@ -295,7 +295,7 @@ class Session:
 
     def _judge_pass(self, roots: list[Tensor]) -> None:
         """Is a model behind this backward pass that nobody follows, and no optimizer holds?"""
-        from nethook.running.discover import leaves_behind, take_census, unheld
+        from nethook.running.detecting.discover import leaves_behind, take_census, unheld
 
         if self._spent > _FREE + _SHARE * (time.monotonic() - self._began):
             return
@@ -346,7 +346,7 @@ class Session:
 
     def _look_at(self, optimizer: Optimizer, steps: int) -> None:
         """An optimizer steps that is not known: is what it holds followed?"""
-        from nethook.running.discover import parameters_of, take_census
+        from nethook.running.detecting.discover import parameters_of, take_census
 
         covered = self._live_parameters()
         missing = {id(parameter) for parameter in parameters_of(optimizer)} - covered

@@ -55,6 +55,7 @@ CHANGED: Final[dict[str, str]] = {
     r"\.scalars\.eval_loss:": "an evaluation pass is a point of its losses since 0.1",
     r"\.scalars\.loss:acc(umulation|elerator)\.py": "divided micro-batches are summed since 0.1",
     r"\.scalars\.(batch|params)_fingerprint\b": "fingerprints read eight times as many words",
+    r"\.series\.@loss:loss_utils\.py:\d+ loss eval\.": "a sum divided after its call is a mean",
     r"\.info\.(diagnosis\.checks|examined)$": "rules and examinations were added",
 }
 NEW_FACTS: Final = "facts that new rules of the doctor read"

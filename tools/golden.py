@@ -83,6 +83,12 @@ MENDED: Final[dict[str, tuple[str, str]]] = {
     "accelerated.py": ("0.1.0 counted the optimizer and Accelerate's own as two", ONE_OPTIMIZER),
     "hf_trainer.py": ("0.1.0 counted the optimizer and Accelerate's own as two", ONE_OPTIMIZER),
     "crashes.py": ("an event says where an exception interrupted a step", BEFORE_MOVES),
+    "lightning_module.py": (
+        "0.1.0 counted the optimizer and Lightning's own as two",
+        ONE_OPTIMIZER,
+    ),
+    "lbfgs.py": ("0.1.0 took gradients that are wiped for accumulated ones", ONE_OPTIMIZER),
+    "other_methods.py": ("0.1.0 did not follow a part that alone is called", ONE_OPTIMIZER),
     "interrupted.py": ("0.1.0 recorded nothing after an interrupted step", BEFORE_MOVES),
     "diverges.py": ("the event of the first NaN lists what its file leaves out", BEFORE_MOVES),
 }

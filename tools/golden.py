@@ -92,6 +92,7 @@ MENDED: Final[dict[str, tuple[str, str]]] = {
         ONE_OPTIMIZER,
     ),
     "lbfgs.py": ("0.1.0 took gradients that are wiped for accumulated ones", ONE_OPTIMIZER),
+    "several_optimizers.py": ("0.1.0 took a sparse gradient for none", ONE_OPTIMIZER),
     "other_methods.py": ("0.1.0 did not follow a part that alone is called", ONE_OPTIMIZER),
     "interrupted.py": ("0.1.0 recorded nothing after an interrupted step", BEFORE_MOVES),
     "diverges.py": ("the event of the first NaN lists what its file leaves out", BEFORE_MOVES),

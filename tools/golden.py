@@ -51,22 +51,32 @@ TIMES: Final = re.compile(
 )
 # What later versions record otherwise on purpose: a pattern of paths, and the reason.
 CHANGED: Final[dict[str, str]] = {
+    r"\.findings$": "rules were added; which each script may have, its test says",
     r"\.findings\[\d+\]\.(message|fix)$": "findings are worded in plain English since 0.1",
     r"\.scalars\.eval_loss:": "an evaluation pass is a point of its losses since 0.1",
     r"\.scalars\.loss:acc(umulation|elerator)\.py": "divided micro-batches are summed since 0.1",
     r"\.scalars\.(batch|params)_fingerprint\b": "fingerprints read eight times as many words",
+    r"\.series\.@loss:loss_utils\.py:\d+ loss eval\.": "a sum divided after its call is a mean",
+    r"\.info\.(diagnosis\.checks|examined)$": "rules and examinations were added",
 }
+NEW_FACTS: Final = "facts that new rules of the doctor read"
+L1_FACTS: Final = "targets and predictions of losses that 0.1 read none of, such as l1"
 # What later versions record besides, and the release does not have at all.
 ADDED: Final[dict[str, str]] = {
     r"\.events\[\d+\]\[3\]\.(line|lines|schedulers)$": "events name the lines of the script",
-    r"\.events\[\d+\]\[3\]\.planned$": "facts that new rules of the doctor read",
+    r"\.events\[\d+\]\[3\]\.planned$": NEW_FACTS,
     r"\.events\[\d+\]\[3\]\.replayed$": "the event of the first NaN names the operation",
     r"\.findings\[\d+\](\.consequences\[\d+\])?\.lines$": "findings name the lines of the script",
     r"\.info\.(examined|examination)$": "the network is examined on copies",
     r"\.info\.diagnosis\.checks$": "a verdict says what was checked",
-    r"\.info\.(graph|loaded|seen|evaluation_sizes)$": "facts that new rules of the doctor read",
-    r"\.info\.ops\[\d+\]\.odd$": "facts that new rules of the doctor read",
-    r"\.sites\..*\.(filled|untouched)$": "facts that new rules of the doctor read",
+    r"\.info\.launch$": "runs of one launch are listed together",
+    r"\.info\.(graph|loaders|loaded|seen|evaluation_sizes)$": NEW_FACTS,
+    r"\.info\.graph\.(born|plain|\w*loads)$": NEW_FACTS,
+    r"\.info\.ops(\.[^\[]*)?\[\d+\]\.odd$": NEW_FACTS,
+    r"\.losses\[\d+\]\.data\.(padding|parts|part_\w+|target\.between)$": NEW_FACTS,
+    r"\.losses\[\d+\]\.data\.(target|spread|elements|error|correlation)$": L1_FACTS,
+    r"\.losses\[\d+\]\.data\.prediction\.(std|space|min|mean|max|dtype|distinct)$": L1_FACTS,
+    r"\.sites\..*\.(filled|untouched|distinct_(grad_)?columns)$": NEW_FACTS,
 }
 # Commits that recorded it rightly: the last one before files were moved and renamed, and the one
 # that counts an optimizer around another as one.
@@ -77,6 +87,13 @@ MENDED: Final[dict[str, tuple[str, str]]] = {
     "accelerated.py": ("0.1.0 counted the optimizer and Accelerate's own as two", ONE_OPTIMIZER),
     "hf_trainer.py": ("0.1.0 counted the optimizer and Accelerate's own as two", ONE_OPTIMIZER),
     "crashes.py": ("an event says where an exception interrupted a step", BEFORE_MOVES),
+    "lightning_module.py": (
+        "0.1.0 counted the optimizer and Lightning's own as two",
+        ONE_OPTIMIZER,
+    ),
+    "lbfgs.py": ("0.1.0 took gradients that are wiped for accumulated ones", ONE_OPTIMIZER),
+    "several_optimizers.py": ("0.1.0 took a sparse gradient for none", ONE_OPTIMIZER),
+    "other_methods.py": ("0.1.0 did not follow a part that alone is called", ONE_OPTIMIZER),
     "interrupted.py": ("0.1.0 recorded nothing after an interrupted step", BEFORE_MOVES),
     "diverges.py": ("the event of the first NaN lists what its file leaves out", BEFORE_MOVES),
 }
@@ -89,6 +106,11 @@ THINNED_FIELDS: Final = re.compile(
     r"\.events\[\d+\]\[3\]\.every$|\.info\.memory\.\w+$"
     r"|\.sites\..*\.(calls(\.\w+)?|steps|with_grad|moved\[\d\])$"
 )
+# For the processes that a script starts: without the finder of an editable install.
+NO_EDITABLE: Final = """\
+import sys
+sys.meta_path[:] = [each for each in sys.meta_path if "_editable_" not in type(each).__module__]
+"""
 # Windows that a writer was too slow for are merged with the next: that run is made again.
 LAYOUT: Final = re.compile(r"\.series\..*\.windows\.\d+-\d+$")
 TRIES: Final = 4
@@ -268,11 +290,13 @@ def recorded(command: str, sources: Path, budget: str) -> dict[str, Any]:
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(ROOT / "tests" / "scripts", folder / "scripts")
     words = command.split()
+    (folder / "sitecustomize.py").write_text(NO_EDITABLE)
     libraries = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
     environment = {
         **os.environ,
-        # An editable install finds its own sources before any path: hence -S.
-        "PYTHONPATH": os.pathsep.join([str(sources), *libraries]),
+        # An editable install finds its own sources before any path: hence -S. The processes that
+        # a script starts have no -S.
+        "PYTHONPATH": os.pathsep.join([str(folder), str(sources), *libraries]),
         "OMP_NUM_THREADS": "1",
         "PYTHONHASHSEED": "0",
     }

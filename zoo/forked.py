@@ -44,7 +44,7 @@ if __name__ == "__main__":
     import torch._dynamo
     import torch.utils.data  # noqa: F401
 
-    import nethook.running.watches
+    import nethook.running.detecting.watches
     import nethook.watching.watch  # noqa: F401
     from nethook.cli.run import main
 

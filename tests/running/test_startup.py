@@ -141,3 +141,22 @@ def test_the_test_above_can_fail(
     if found in plain:
         pytest.skip(f"the script itself imports {found} with this torch")
     assert found in needless(modules(watched(tmp_path, statement), "end"), plain)
+
+
+# Python answers this by a look through all modules, of which torch has two thousand.
+ASKS = """\
+import inspect, traceback
+ask = inspect.getmodule
+def asked(*given, **named):
+    stack = traceback.extract_stack(sys._getframe(1))
+    print("asked by", *{frame.filename for frame in stack if "/nethook/hooks/" in frame.filename})
+    return ask(*given, **named)
+inspect.getmodule = asked
+"""
+
+
+def test_no_hook_asks_which_module_it_is_called_from(tmp_path: Path) -> None:
+    printed = watched(tmp_path, ASKS)
+    callers = {line for line in printed.splitlines() if line.startswith("asked by")}
+    # What the script calls passes through other hooks, and torch may ask in there.
+    assert not [line for line in callers if "/hooks/compile/" in line]

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from nethook.errors import RunFileError
-from nethook.running.following import Session
+from nethook.running.detecting.following import Session
 from nethook.running.imports import keep_apart
 from nethook.running.options import RunOptions
 from nethook.running.program import Program
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str]) -> None:
         return
     chosen = _chosen(options, program)
     from nethook.running.children import Children
-    from nethook.running.watches import start_watching
+    from nethook.running.detecting.watches import start_watching
 
     session = Session(chosen, start_watching)
     if options.ui:

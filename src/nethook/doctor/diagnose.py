@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from nethook.doctor.causes import root_causes
@@ -59,8 +60,7 @@ def diagnose(
 def _found(
     run: Run, ignore: Iterable[str], thresholds: Changes | None, rules: Sequence[Rule] | None
 ) -> tuple[Findings, list[str]]:
-    findings, failed = examine(run, ignore=ignore, thresholds=thresholds, rules=rules)
-    checks = sum(1 for _ in (all_rules() if rules is None else rules))
+    findings, failed, checks = examine(run, ignore=ignore, thresholds=thresholds, rules=rules)
     verdict = verdict_of(run, [finding.to_dict() for finding in findings], checks)
     return Findings(findings, verdict, run.info.get("tried")), failed
 
@@ -72,14 +72,15 @@ def examine(
     thresholds: Changes | None = None,
     rules: Sequence[Rule] | None = None,
     until: int | None = None,
-) -> tuple[list[Finding], list[str]]:
-    """As `diagnose`; and which rules failed, in words. `until` is the last step to look at."""
+) -> tuple[list[Finding], list[str], int]:
+    """As `diagnose`; which rules failed, in words; and how many there were.
+
+    `until` is the last step to look at.
+    """
     chosen = list(all_rules()) if rules is None else list(rules)
     settings = _settled(chosen, ignore, thresholds, all_known=rules is None)
-    if isinstance(run, Run):
-        return _examined(run, chosen, settings, until)
-    with open_run(run) as opened:
-        return _examined(opened, chosen, settings, until)
+    with nullcontext(run) if isinstance(run, Run) else open_run(run) as opened:
+        return *_examined(opened, chosen, settings, until), len(chosen)
 
 
 def assert_healthy(

@@ -141,9 +141,9 @@ def nethook_watches_all(request: pytest.FixtureRequest) -> Iterator[None]:
     if "nethook_watch" in request.fixturenames:  # it has a watch of its own
         yield
         return
-    from nethook.running.following import Session
+    from nethook.running.detecting.following import Session
+    from nethook.running.detecting.watches import start_watching
     from nethook.running.options import RunOptions
-    from nethook.running.watches import start_watching
 
     folder = _folder(request, request.getfixturevalue("tmp_path"))
     session = Session(

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from nethook.hooks.imports import when_imported
-from nethook.running.following import Session
+from nethook.running.detecting.following import Session
 from nethook.running.imports import keep_apart, kept_apart, leave_to_script
 from nethook.running.options import RunOptions
 from nethook.running.paths import working_folder
@@ -166,7 +166,7 @@ def begin_spawned(text: str) -> None:
     """In a spawned process, before it has read anything of the script: follow what it trains."""
     from multiprocessing import util
 
-    from nethook.running.watches import start_watching
+    from nethook.running.detecting.watches import start_watching
 
     session = Session(RunOptions.from_json(text), start_watching)
     when_imported("torch", session.begin)
@@ -185,7 +185,7 @@ def run_again(text: str) -> None:
     if again := keep_apart(program.folder, sys.path):
         again(__name__).run_again(text)  # this module was imported before that
         return
-    from nethook.running.watches import start_watching
+    from nethook.running.detecting.watches import start_watching
 
     session = Session(options, start_watching)
     Children(options, program)

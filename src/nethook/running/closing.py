@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from nethook.errors import RunFileError
-from nethook.running.following import Session
+from nethook.running.detecting.following import Session
 from nethook.running.runner import Outcome
 from nethook.runs.format.texts import clean, clean_name
 from nethook.runs.paths import rank_files

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from nethook.hooks.imports import when_imported
-from nethook.running.following import Session
+from nethook.running.detecting.following import Session
 from nethook.running.imports import leave_to_script, world_of_ours
 from nethook.running.program import Program
 from nethook.running.tracebacks import one_line, reached_script, show

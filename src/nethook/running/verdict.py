@@ -258,24 +258,23 @@ def _unseen(sites: Sequence[Site], steps: int, style: Style) -> Iterator[str]:
 def _silent(run: Run, sites: Sequence[Site], style: Style) -> Iterator[str]:
     """Rectifiers of which many units were dead all through the last quarter of training."""
     kept = {info.address for info in run.catalogue if info.units and info.quantity == names.OUTPUTS}
-    layers = []
-    rectifiers = [
-        site
-        for site in sites
-        if site.address in kept and site.info.get("activation") == "rectifier"
-    ]
-    every = run.many([(site.address, names.OUTPUTS) for site in rectifiers]) if rectifiers else []
-    for site, series in zip(rectifiers, every, strict=True):
-        units = run.units(site.address)
-        last = int(units.last_step[-1]) if len(units) else -1
-        start = last - last // 4
-        # One batch says nothing of a unit, and under a budget not every step was measured.
-        measured = int(series.seen[series.last_step >= start].sum())
-        if measured >= _BATCHES:
+    silent = []  # address, units that were dead, all of them, and the first step of that quarter
+    for site in sites:
+        if site.address in kept and site.info.get("activation") == "rectifier":
+            units = run.units(site.address)
+            last = int(units.last_step[-1]) if len(units) else -1
+            start = last - last // 4
             active = units.active[units.last_step >= start].any(axis=0)
-            silent = int((~active).sum())
-            if silent >= _MANY * active.size:
-                layers.append(f"{silent} of {active.size} of {site.address!r}")
+            dead = int((~active).sum())
+            if dead >= _MANY * active.size:
+                silent.append((site.address, dead, active.size, start))
+    every = run.many([(address, names.OUTPUTS) for address, *_ in silent]) if silent else []
+    layers = [
+        f"{dead} of {size} of {address!r}"
+        for (address, dead, size, start), series in zip(silent, every, strict=True)
+        # One batch says nothing of a unit, and under a budget not every step was measured.
+        if int(series.seen[series.last_step >= start].sum()) >= _BATCHES
+    ]
     if layers:
         more = f" and {len(layers) - 4} more layers" if len(layers) > 4 else ""
         shown = ", ".join(layers[:4])

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import nethook.stats.native
+from nethook.hooks.process.optimizers import of_kinds
 from nethook.stats.fields import WIDTH
 from nethook.stats.native import kernel, structs
 
@@ -68,3 +69,32 @@ def test_it_is_loaded_without_torch():
     program = "import sys, nethook.stats.native.kernel; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "False", done.stderr
+
+
+@pytest.mark.skipif(kernel.functions is None, reason="the native kernel was not built here")
+def test_objects_of_a_class_are_those_that_pythons_own_loop_finds():
+    class Base:
+        pass
+
+    class Derived(Base):
+        pass
+
+    made = [Base(), Base(), Derived(), 1, Base, "a", None, Derived(), Derived(), Base()]
+    for things in (made, made[::-1], made * 2, []):
+        for kinds in ({Base}, {Derived}, {Base, Derived}, {type, str}, set()):
+            found = kernel.functions.of_kinds(things, kinds)
+            assert [id(thing) for thing in found] == [id(one) for one in of_kinds(things, kinds)]
+
+
+@pytest.mark.skipif(kernel.functions is None, reason="the native kernel was not built here")
+def test_objects_of_a_class_are_looked_for_in_a_list_alone():
+    with pytest.raises(TypeError):
+        kernel.functions.of_kinds((1, 2), {int})
+    with pytest.raises(TypeError):
+        kernel.functions.of_kinds([1, 2], [int])
+
+    class Unhashed(type):
+        __hash__ = None
+
+    with pytest.raises(TypeError, match="unhashable"):
+        kernel.functions.of_kinds([Unhashed("Odd", (), {})()], {int})

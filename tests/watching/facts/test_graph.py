@@ -59,6 +59,22 @@ def test_what_lies_in_a_list_and_what_the_optimizer_has(tmp_path):
     assert known["seen"] == {"losses": 1, "backwards": 12, "gradients": 4}
 
 
+def test_all_steps_of_an_optimizer_count_that_is_gone_when_the_watch_ends(tmp_path):
+    model = Net()
+
+    def loop():
+        optimizer = torch.optim.SGD([*model.parameters()], 0.1)
+        train(model, optimizer, steps=7)  # the last look is at the fifth
+        gone = weakref.ref(optimizer)
+        del optimizer
+        gc.collect()
+        assert gone() is None
+
+    facts = watched(tmp_path / "run.db", model, loop)["graph"]
+    (held,) = [one for one in facts["optimizers"] if one["steps"]]
+    assert held["steps"] == 7
+
+
 def test_looks_become_rare(tmp_path):
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), 0.1)

@@ -11,7 +11,10 @@ from nethook.watching.facts.held_tensors import HeldTensors, TensorSet
 
 
 def held(model, *optimizers):
-    known = SimpleNamespace(steps_of_all=lambda: [(optimizer, 5) for optimizer in optimizers])
+    known = SimpleNamespace(
+        steps_of_all=lambda: [(optimizer, 5) for optimizer in optimizers],
+        steps_of=lambda reference: 5 if reference() in optimizers else None,
+    )
     return HeldTensors({"": model}, known)
 
 

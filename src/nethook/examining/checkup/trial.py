@@ -117,7 +117,7 @@ def first_steps(copies: Copies, batch: Batch, record: Recorder) -> FirstSteps:
         ]
         if copies.optimizer is None:
             rules = [r for r in rules if r.code not in _OF_OPTIMIZERS]
-        findings, _ = examine(path, rules=rules)
+        findings, *_ = examine(path, rules=rules)
         with open_run(path) as run:
             first = first_loss(History(run))
             examined = run.info.get("examined") or ()
@@ -144,7 +144,7 @@ def trials(
         with record(mine.model, optimizer, path, examine=False):
             made = [Trial(name, tuple(_train(mine, optimizer, few, steps)))]
         left_out = _LEFT_OUT | (_OF_OPTIMIZERS if copies.optimizer is None else frozenset())
-        findings, _ = examine(path, rules=[r for r in own_rules() if r.code not in left_out])
+        findings, *_ = examine(path, rules=[r for r in own_rules() if r.code not in left_out])
     for rate in RATES if copies.optimizer is not None else RATES[1:]:
         if made[-1].learns:
             break

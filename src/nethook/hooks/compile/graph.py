@@ -42,7 +42,7 @@ from typing import Any, Final, Protocol
 
 import torch
 from torch import Tensor
-from torch.library import Library, fallthrough_kernel, register_fake
+from torch.library import Library, fallthrough_kernel
 
 from nethook.torch_private import base_of, in_transform, is_exporting
 from nethook.torch_versions import release
@@ -324,13 +324,17 @@ _LIBRARY: Final = Library("nethook", "DEF")
 _TAGS: Final = (torch.Tag.flexible_layout, torch.Tag.cudagraph_unsafe)
 
 
+# What tracing runs in their place is a kernel for `meta`. `register_fake` would do as well, but it
+# asks which module called it: for that Python looks through all that are loaded, 8 ms in each run.
+
+
 def _define(name: str, arguments: str, run: Any) -> None:
     _LIBRARY.define(f"{name}({arguments}) -> ()", tags=_TAGS)
     _LIBRARY.impl(name, run, "CompositeExplicitAutograd")
     # Nothing to differentiate and no version to count: both would be most of the cost.
     _LIBRARY.impl(name, fallthrough_kernel, "Autograd")
     _LIBRARY.impl(name, fallthrough_kernel, "ADInplaceOrView")
-    register_fake(f"nethook::{name}", lambda *_: None, lib=_LIBRARY)
+    _LIBRARY.impl(name, lambda *_: None, "Meta")
 
 
 # Not `value`, `grad` and `call`: of those Inductor may have code on disk, from an earlier nethook,
@@ -340,10 +344,10 @@ _define("show_grad", "Tensor grad, Tensor(a!) back", _grad)
 _LIBRARY.define("through(Tensor value, Tensor back) -> Tensor", tags=_TAGS)
 _LIBRARY.impl("through", lambda value, _: value.clone(), "CompositeExplicitAutograd")
 _LIBRARY.impl("through", _through, "Autograd")
-register_fake("nethook::through", lambda value, _: value.clone(), lib=_LIBRARY)
+_LIBRARY.impl("through", lambda value, _: value.clone(), "Meta")
 _define("ask_input", "Tensor value, Tensor(a!) back", _ask_input)
 _LIBRARY.define("ask(Tensor value, Tensor(a!) back) -> ()", tags=_TAGS)
 _LIBRARY.impl("ask", lambda *_: None, "CompositeExplicitAutograd")
 _LIBRARY.impl("ask", _ask_where_autograd_is, "Autograd")
-register_fake("nethook::ask", lambda *_: None, lib=_LIBRARY)
+_LIBRARY.impl("ask", lambda *_: None, "Meta")
 _define("show_call", "Tensor[] values, Tensor(a!) site, bool training", _call)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Callable, Container, Iterable
 from functools import partial
 from typing import Any, Final
 
@@ -70,8 +70,17 @@ def optimizers_holding(parameters: Iterable[torch.Tensor]) -> list[torch.optim.O
     return [optimizer for optimizer in alive if holds(optimizer, wanted)]
 
 
-def objects_by_age(kinds: Collection[type]) -> list[Any]:
+def of_kinds(things: list[Any], kinds: set[type]) -> list[Any]:
+    """The objects in a list that are of exactly these classes."""
+    return [thing for thing in things if type(thing) in kinds]
+
+
+def objects_by_age(
+    kinds: set[type], pick: Callable[[list[Any], set[type]], list[Any]] = of_kinds
+) -> list[Any]:  # fmt: skip
     """The objects of exactly these classes that Python keeps account of, oldest first.
+
+    `pick` is what does as `of_kinds` does: the native kernel's function, for who may ask it.
 
     `gc.get_objects()` lists the youngest generation first: two optimizers that were made one after
     the other may stand there in either order.
@@ -81,9 +90,7 @@ def objects_by_age(kinds: Collection[type]) -> list[Any]:
     # holds these three while they are made: it would be in one of them, and the circle would keep
     # every object of the process until the next collection, and make that one slow.
     young, middle, old = gc.get_objects(0), gc.get_objects(1), gc.get_objects(2)
-    found = [
-        thing for generation in (old, middle, young) for thing in generation if type(thing) in kinds
-    ]
+    found = pick(old, kinds) + pick(middle, kinds) + pick(young, kinds)
     return list({id(thing): thing for thing in found}.values())
 
 

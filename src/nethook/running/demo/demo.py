@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from nethook.running.closing import closing_text, written_files
-from nethook.running.following import Session
+from nethook.running.detecting.following import Session
+from nethook.running.detecting.watches import start_watching
 from nethook.running.options import RunOptions
 from nethook.running.paths import run_file
 from nethook.running.program import Program
 from nethook.running.runner import Outcome
 from nethook.running.trying.progress import try_at_end
 from nethook.running.trying.try_fixes import Trials
-from nethook.running.watches import start_watching
 from nethook.text.terminal import screen_of, style_of
 
 FORGOTTEN: Final = "            optimizer.zero_grad()\n"

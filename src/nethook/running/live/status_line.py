@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 from typing import Final, TextIO
 
-from nethook.running.following import Session
+from nethook.running.detecting.following import Session
 from nethook.running.live.bottom_row import BottomRow
 from nethook.text.terminal import screen_of, style_of
 

@@ -7,7 +7,7 @@ from typing import Final, TextIO
 
 from nethook.errors import RunFileError
 from nethook.running.closing import written_files
-from nethook.running.following import Session
+from nethook.running.detecting.following import Session
 from nethook.running.trying.try_fixes import Trials
 
 _CLEAR: Final = "\r\x1b[K"

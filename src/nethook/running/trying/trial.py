@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from nethook.hooks.imports import when_imported
-from nethook.running.following import Session
+from nethook.running.detecting.following import Session
 from nethook.running.imports import keep_apart, leave_to_script, world_of_ours
 from nethook.running.options import RunOptions
 from nethook.running.program import Program
@@ -85,7 +85,7 @@ class _Trial:
     """The process of one trial."""
 
     def __init__(self, plan: TrialPlan, program: Program) -> None:
-        from nethook.running.watches import start_watching
+        from nethook.running.detecting.watches import start_watching
 
         self._plan = plan
         self._program = program

@@ -166,7 +166,7 @@ class RankFile:
 
     def columns(self) -> tuple[str, ...]:
         """The columns of this file's records."""
-        layout = self.info().get("layout")
+        layout = self.facts("layout").get("layout")
         columns = layout.get("columns") if isinstance(layout, dict) else None
         if not isinstance(columns, list) or not 0 < len(columns) < len(COLUMNS) + 16:
             raise NotARunError(f"{str(self.path)!r} does not say how its records are laid out.")

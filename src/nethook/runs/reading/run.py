@@ -136,7 +136,7 @@ class Run:
     @property
     def world_size(self) -> int:
         """How many ranks the run has."""
-        size = self._first.info().get("world_size")
+        size = self._first.facts("world_size").get("world_size")
         present = max(self._files, default=0) + 1
         # A number from the file: no run has more ranks than machines have.
         return max(present, min(size, 1 << 16)) if isinstance(size, int) else present

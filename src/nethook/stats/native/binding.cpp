@@ -25,6 +25,7 @@ void (*nethook_run)(Job&, int) = nethook_pass_baseline;
 void nethook_define_structs(nb::module_& m);  // structs.cpp
 void nethook_define_tables(nb::module_& m);   // tables.cpp
 void nethook_define_windows(nb::module_& m);  // windows.cpp
+void nethook_define_objects(nb::module_& m);  // objects.cpp
 
 Asking asking;
 
@@ -179,7 +180,8 @@ NB_MODULE(_native, m) {
   nethook_define_structs(m);
   nethook_define_tables(m);
   nethook_define_windows(m);
+  nethook_define_objects(m);
   m.attr("WIDTH") = int(WIDTH);
   m.attr("MOST_UNITS") = MOST_UNITS;
-  m.attr("VERSION") = 7;  // of these functions; kernel.py takes no other
+  m.attr("VERSION") = 8;  // of these functions; kernel.py takes no other
 }

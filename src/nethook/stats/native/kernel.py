@@ -11,7 +11,7 @@ from typing import Any, Final
 from nethook.stats.fields import WIDTH
 from nethook.stats.native import structs
 
-_VERSION: Final = 7  # of the functions of binding.cpp
+_VERSION: Final = 8  # of the functions of binding.cpp
 
 
 def _load() -> Any:

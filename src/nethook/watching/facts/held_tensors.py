@@ -100,9 +100,9 @@ class HeldTensors:
 
     def facts(self) -> list[dict[str, Any]]:
         """What is known of all of them, also of those that are gone by now."""
-        for optimizer, steps in self._optimizers.steps_of_all():
-            reference, facts = self._told.get(id(optimizer), (None, {}))
-            if reference is not None and reference() is optimizer:
+        for reference, facts in self._told.values():
+            steps = self._optimizers.steps_of(reference)
+            if steps is not None:
                 facts["steps"] = steps
         return [dict(facts) for _, facts in self._told.values()][:SHOWN]
 

@@ -101,6 +101,18 @@ class Optimizers:
         known = [(optimizer, steps) for optimizer, steps in own if optimizer is not None]
         return [*known, *self._strangers.items()]
 
+    def steps_of(self, reference: weakref.ref[torch.optim.Optimizer]) -> int | None:
+        """The steps of an optimizer, also of one that is gone by now; None where it is not known.
+
+        Of an object that is alive all plain weak references are one object, and stay that one.
+        """
+        counts = self._journal.clock.turns.counts
+        for key, track in self.tracks.items():
+            if track.ref is reference:
+                return counts.get(key, 0)
+        optimizer = reference()
+        return None if optimizer is None else self._strangers.get(optimizer)
+
     def with_gradient(self) -> int:
         """How many parameters of the models have had a gradient at a step."""
         return sum(facts.with_grad > 0 for facts in self._all)

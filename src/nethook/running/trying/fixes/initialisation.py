@@ -16,7 +16,7 @@ from torch import nn
 from nethook.addresses.inputs import Inputs
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.process.discovery import undiscovered
-from nethook.running.discover import take_census, trainees
+from nethook.running.detecting.discover import take_census, trainees
 from nethook.running.trying.change import Change
 from nethook.running.trying.limits import around_steps, wrap
 from nethook.runs.reading.run import Run

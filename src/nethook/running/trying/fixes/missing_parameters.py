@@ -15,7 +15,7 @@ from torch import nn
 
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.process.optimizers import objects_by_age, with_subclasses
-from nethook.running.discover import parameters_of, take_census
+from nethook.running.detecting.discover import parameters_of, take_census
 from nethook.running.trying.change import Change
 from nethook.running.trying.limits import around_steps
 from nethook.runs.reading.run import Run

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nethook.errors import OtherModelError, RunExistsError, RunInUseError
-from nethook.running.following import Watcher
+from nethook.running.detecting.following import Watcher
+from nethook.running.detecting.untouched import Untouched
 from nethook.running.options import RunOptions
-from nethook.running.untouched import Untouched
 
 if TYPE_CHECKING:
     from torch import nn
@@ -64,7 +64,7 @@ class Watches:
         self, models: Mapping[str, nn.Module], optimizers: Sequence[Optimizer] = ()
     ) -> None:  # fmt: skip
         """Begins another run."""
-        from nethook.running.discover import parameters_of
+        from nethook.running.detecting.discover import parameters_of
 
         parameters = frozenset(
             id(parameter) for model in models.values() for parameter in model.parameters()

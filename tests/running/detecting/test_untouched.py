@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from nethook.running.untouched import Untouched
+from nethook.running.detecting.untouched import Untouched
 
 
 def test_a_call_leaves_a_model_as_it_was() -> None:

@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from nethook.hooks.process.optimizers import optimizers_holding
+from nethook.running.detecting.watches import Watches, _free_paths, _resumed
 from nethook.running.options import RunOptions
-from nethook.running.watches import Watches, _free_paths, _resumed
 from nethook.runs.reading.run import open_run
 from nethook.watching.loop import optimizers as loop_optimizers
 

@@ -16,8 +16,8 @@ from nethook.hooks.attachment import Attachment
 from nethook.hooks.audit import audit
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.registries import global_hooks
-from nethook.running import discover
-from nethook.running.following import Session
+from nethook.running.detecting import discover
+from nethook.running.detecting.following import Session
 from nethook.running.options import RunOptions
 
 

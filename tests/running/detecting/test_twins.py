@@ -12,7 +12,7 @@ from torch import nn
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Owner
 from nethook.hooks.process.origins import note_origins
-from nethook.running.twins import Twins
+from nethook.running.detecting.twins import Twins
 
 
 class Net(nn.Sequential):

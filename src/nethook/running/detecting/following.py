@@ -9,7 +9,7 @@ model that is not watched yet, and off otherwise, since it costs something at ev
 
 While it is on, the first call of each module leads to `_judge`: a census of the process (modules
 and optimizers among all objects) says which models are trained. They go to the watcher; what was
-looked at is remembered in `_judged`, so that a second call of the same module costs a look into a
+looked at is remembered in `Met`, so that a second call of the same module costs a look into a
 dict. A backward pass through models of which no optimizer holds anything, and which nobody follows,
 is enough as well (`_judge_pass`): then they are followed from their second step on.
 """
@@ -29,9 +29,11 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from nethook.errors import RunFileError
 from nethook.hooks.imports import when_imported
+from nethook.running.detecting.allowance import Allowance
+from nethook.running.detecting.met import Met
+from nethook.running.detecting.twins import Twins
 from nethook.running.options import RunOptions
 from nethook.running.tracebacks import one_line
-from nethook.running.twins import Twins
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -40,14 +42,8 @@ if TYPE_CHECKING:
     from nethook.hooks.attachment import Attachment
     from nethook.hooks.process.discovery import Discovery
 
-# Taking a census of the process costs some ten milliseconds. This many seconds are free; after that
-# it may take this share of the time: a script may make a new module in every step.
-_FREE: Final = 1.0
-_SHARE: Final = 0.005
 # Models in one run: a script that copies its model a thousand times is followed through these.
 _MOST: Final = 16
-# Backward passes that are looked at since a module was last given a parameter.
-_PASSES: Final = 8
 # Steps of an optimizer after which its parameters count as those of no module that is called.
 _PATIENCE: Final = 3
 
@@ -115,17 +111,9 @@ class Session:
         self._busy = threading.Lock()
         self._newcomers: Discovery | None = None
         self._always: Attachment | None = None
-        self._began = time.monotonic()
-        self._spent = 0.0
-        self._passes = 0
+        self._allowance = Allowance()
         self._ended = False
-        # By id, with a weak reference to be sure that it is the same object: ids are used again.
-        # A module is judged anew where gradients are on that were off: without an optimizer, that
-        # alone tells training from evaluation.
-        self._judged: dict[tuple[int, bool], weakref.ref[nn.Module]] = {}
-        self._covered: dict[int, weakref.ref[Any]] = {}
-        # With its steps so far in which something that it holds was not watched; -1: all is done.
-        self._optimizers: dict[int, tuple[weakref.ref[Optimizer], int]] = {}
+        self._met = Met()
         # Models that wait for a first forward to make their parameters: a class, and one of them.
         self._unmade: dict[int, tuple[str, str]] = {}
         self._twins = Twins()
@@ -190,16 +178,14 @@ class Session:
     # What torch calls
 
     def _called(self, module: nn.Module, args: Any) -> None:
-        key = self._key(module)
-        judged = self._judged.get(key)
-        if judged is not None and judged() is module:
+        if self._met.judged(module):
             return
         if args and self._symbolic(args):
             return
         self._judge_alone(module)
 
     def _symbolic(self, args: tuple[Any, ...]) -> bool:
-        from nethook.running.symbolic import is_symbolic
+        from nethook.running.detecting.symbolic import is_symbolic
 
         try:
             return is_symbolic(args)
@@ -209,15 +195,15 @@ class Session:
     def _built(self) -> None:
         """A module got a parameter: there may be a new model soon."""
         if self._newcomers is not None and len(self.models) < _MOST:
-            self._judged.clear()
-            self._passes = 0
+            self._met.judge_anew()
+            self._allowance.renew_passes()
             self._newcomers.turn_on()
 
     def _passed(self, roots: list[Tensor]) -> None:
         """A backward pass begins."""
-        if self._passes >= _PASSES or self._busy.locked():
+        if not self._allowance.has_passes or self._busy.locked():
             return
-        self._passes += 1
+        self._allowance.take_pass()
         with self._busy:
             try:
                 self._judge_pass(roots)
@@ -225,12 +211,9 @@ class Session:
                 self._give_up(error)
 
     def _stepped(self, optimizer: Optimizer) -> None:
-        reference, steps = self._optimizers.get(id(optimizer), (None, 0))
-        if reference is not None and reference() is optimizer:
-            if steps < 0:
-                return
-        else:
-            steps = 0
+        steps = self._met.steps(optimizer)
+        if steps < 0:
+            return
         try:
             self._look_at(optimizer, steps)
         except Exception as error:
@@ -257,26 +240,24 @@ class Session:
         from torch import is_grad_enabled
 
         from nethook.addresses.wrappers import unwrap
-        from nethook.running.discover import name_of, take_census, trainees
+        from nethook.running.detecting.discover import name_of, take_census, trainees
 
         assert self._newcomers is not None
-        began = time.thread_time()
-        if self._spent > _FREE + _SHARE * (time.monotonic() - self._began):
+        if self._allowance.is_used_up:
             self._newcomers.turn_off()
             return
-        census = take_census()
-        covered = self._live_parameters()
-        roots = self._made(trainees(census, module, covered))
-        room = _MOST - len(self.models)
-        if len(roots) > room:
-            self._note(f"More than {_MOST} models were trained; the first ones were followed.")
-        named: dict[str, nn.Module] = {}
-        for root in roots[:room]:
-            kind = type(unwrap(root)).__name__
-            # Of an only model the name is not asked, and finding it takes time.
-            name = kind if len(roots) == 1 else name_of(root)
-            named[self._free_name(name, named)] = root
-        self._spent += time.thread_time() - began  # without what attaching takes: that is once
+        with self._allowance.looking():  # without what attaching takes: that is once
+            census = take_census()
+            roots = self._made(trainees(census, module, self._met.followed()))
+            room = _MOST - len(self.models)
+            if len(roots) > room:
+                self._note(f"More than {_MOST} models were trained; the first ones were followed.")
+            named: dict[str, nn.Module] = {}
+            for root in roots[:room]:
+                kind = type(unwrap(root)).__name__
+                # Of an only model the name is not asked, and finding it takes time.
+                name = kind if len(roots) == 1 else name_of(root)
+                named[self._free_name(name, named)] = root
         trained = census.trained()
         if module is not None and not named and not is_grad_enabled() and self.models:
             self._twins.meet(census.owners(module))
@@ -284,28 +265,27 @@ class Session:
             if self.watcher is not None and trained:
                 self.watcher.settle(trained)
             self._follow(named, census.optimizers)
-        if trained and trained <= self._live_parameters():
+        if trained and trained <= self._met.followed():
             self._newcomers.turn_off()
             return
         for owner in census.owners(module) if module is not None else ():
             for member in owner.modules():
                 # A model that waits is judged again when this call of it is over: at the next.
                 if member is not module or id(owner) not in self._unmade:
-                    self._judged[self._key(member)] = weakref.ref(member)
+                    self._met.judge(member)
 
     def _judge_pass(self, roots: list[Tensor]) -> None:
         """Is a model behind this backward pass that nobody follows, and no optimizer holds?"""
-        from nethook.running.discover import leaves_behind, take_census, unheld
+        from nethook.running.detecting.discover import leaves_behind, take_census, unheld
 
-        if self._spent > _FREE + _SHARE * (time.monotonic() - self._began):
+        if self._allowance.is_used_up:
             return
-        began = time.thread_time()
-        leaves = leaves_behind(roots)
-        if not leaves or leaves.keys() & self._live_parameters():
-            return
-        census = take_census()
-        found = unheld(census, leaves)
-        self._spent += time.thread_time() - began
+        with self._allowance.looking():
+            leaves = leaves_behind(roots)
+            if not leaves or leaves.keys() & self._met.followed():
+                return
+            census = take_census()
+            found = unheld(census, leaves)
         named: dict[str, nn.Module] = {}
         for name, root in list(found.items())[: _MOST - len(self.models)]:
             named[self._free_name(name, named)] = root
@@ -339,17 +319,15 @@ class Session:
         # Only now: where an interrupt came in between, they are met again at the next call.
         for name, root in named.items():
             self.models[name] = type(root).__name__
-            for parameter in root.parameters():
-                self._covered[id(parameter)] = weakref.ref(parameter)
+            self._met.follow(root.parameters())
         for note in self.watcher.notes:
             self._note(note)
 
     def _look_at(self, optimizer: Optimizer, steps: int) -> None:
         """An optimizer steps that is not known: is what it holds followed?"""
-        from nethook.running.discover import parameters_of, take_census
+        from nethook.running.detecting.discover import parameters_of, take_census
 
-        covered = self._live_parameters()
-        missing = {id(parameter) for parameter in parameters_of(optimizer)} - covered
+        missing = {id(p) for p in parameters_of(optimizer)} - self._met.followed()
         if not missing:
             steps = -1
         elif steps >= _PATIENCE:
@@ -373,19 +351,11 @@ class Session:
         else:
             steps += 1
             if self._newcomers is not None:
-                self._judged.clear()
+                self._met.judge_anew()
                 self._newcomers.turn_on()
-        self._optimizers[id(optimizer)] = (weakref.ref(optimizer), steps)
+        self._met.stepped(optimizer, steps)
 
     # Helpers
-
-    def _key(self, module: nn.Module) -> tuple[int, bool]:
-        import torch
-
-        return id(module), torch.is_grad_enabled()
-
-    def _live_parameters(self) -> set[int]:
-        return {key for key, ref in self._covered.items() if ref() is not None}
 
     def _free_name(self, name: str, taken: Mapping[str, object]) -> str:
         wanted, count = name, 1

@@ -11,14 +11,16 @@ import pytest
 import torch
 from torch import nn
 
-from nethook.running.discover import (
+from nethook.running.detecting.discover import (
     Census,
     census_of,
     leaves_behind,
     name_of,
+    take_census,
     trainees,
     unheld,
 )
+from nethook.stats.native import kernel
 from nethook.watching.loop.loose_tensors import LooseTensors
 
 
@@ -203,3 +205,17 @@ def test_tensors_of_no_module_are_one_model(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_loss_that_is_a_leaf_has_nothing_behind_it() -> None:
     assert leaves_behind([torch.ones(1, requires_grad=True)]) == {}
+
+
+def test_a_census_is_the_same_with_and_without_the_native_kernel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = net()
+    optimizers = [sgd(model), torch.optim.Adam(model.parameters())]
+    found = take_census()
+    assert model in found.roots
+    assert [one for one in found.optimizers if one in optimizers] == optimizers
+    monkeypatch.setattr(kernel, "functions", None)
+    again = take_census()
+    assert [id(root) for root in again.roots] == [id(root) for root in found.roots]
+    assert [id(one) for one in again.optimizers] == [id(one) for one in found.optimizers]

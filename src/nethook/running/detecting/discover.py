@@ -21,7 +21,8 @@ from torch.optim import Optimizer
 
 from nethook.addresses.wrappers import unwrap
 from nethook.hooks.autograd.leaves import leaves_of
-from nethook.hooks.process.optimizers import objects_by_age, with_subclasses
+from nethook.hooks.process.optimizers import objects_by_age, of_kinds, with_subclasses
+from nethook.stats.native import kernel
 from nethook.torch_private import CHILDREN
 from nethook.watching.loop.loose_tensors import LooseTensors
 
@@ -62,7 +63,8 @@ class Census(NamedTuple):
 
 def take_census() -> Census:
     """Every module and optimizer that is alive. Takes some ten milliseconds."""
-    return census_of(objects_by_age(with_subclasses(nn.Module) | with_subclasses(Optimizer)))
+    pick = of_kinds if kernel.functions is None else kernel.functions.of_kinds
+    return census_of(objects_by_age(with_subclasses(nn.Module) | with_subclasses(Optimizer), pick))
 
 
 def census_of(objects: Iterable[object]) -> Census:

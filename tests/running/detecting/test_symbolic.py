@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from nethook.running.symbolic import MOST, is_symbolic
+from nethook.running.detecting.symbolic import MOST, is_symbolic
 
 Symbol = SimpleNamespace
 

@@ -38,7 +38,7 @@ TRAINERS: Final = {
     "keras": Trainer(
         "Keras (on torch)", "keras",
         f"callback; its metrics; a loaded model continues its run; {_STOPS}; "
-        "losses and outputs of the whole model",
+        "losses; outputs and their gradients, not weights",
     ),
     "fastai": Trainer(
         "fastai", "fastai", f"callback; its metrics; `start_epoch` continues a run; {_STOPS}"

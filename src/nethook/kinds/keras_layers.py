@@ -44,10 +44,11 @@ def hidden_layers(layer: nn.Module) -> dict[str, nn.Module]:
             and id(below) not in known
             and not isinstance(below, inputs)
         ):
-            name, number = below.name, 1
-            while name in found or hasattr(layer, str(name)):  # a name of its own
-                name, number = f"{below.name}_{number}", number + 1
-            found[str(name)] = below
+            own = name = str(below.name)
+            number = 1
+            while name in found or hasattr(layer, name):  # a name of its own
+                name, number = f"{own}_{number}", number + 1
+            found[name] = below
     return found
 
 

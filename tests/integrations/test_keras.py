@@ -12,6 +12,7 @@ os.environ.setdefault("KERAS_BACKEND", "torch")
 keras = pytest.importorskip("keras", reason="Keras is in the environment of `make trainers`.")
 
 import numpy as np  # noqa: E402
+import torch  # noqa: E402
 
 import nethook  # noqa: E402
 from nethook.doctor.finding import Finding  # noqa: E402
@@ -61,6 +62,28 @@ def test_a_training_is_one_run_with_the_trainers_numbers(tmp_path: Path) -> None
         # What nethook saw itself is what Keras has, to the rounding of float32.
         assert run.loss().between(8, 11).mean == pytest.approx(history["loss"][-1], rel=1e-5)
         assert run.loss(phase="eval").last == pytest.approx(history["val_loss"][-1], rel=1e-5)
+
+
+@pytest.mark.parametrize("functional", [False, True])
+def test_every_layer_is_followed(tmp_path: Path, functional: bool) -> None:
+    model = made(functional=functional)
+    fit(model, NethookCallback(tmp_path / "run.db", budget=None))
+    with nethook.open_run(tmp_path / "run.db") as run:
+        kept = {(info.address, info.quantity) for info in run.catalogue}
+        hidden, last = (layer.name for layer in model.layers if layer.weights)
+        for name in (hidden, last):
+            assert {(name, "outputs"), (name, "grads")} <= kept
+            assert run.series(name, "outputs").seen.sum() == 12
+        assert run.series(hidden, "outputs")["min"].min() == 0  # behind the relu
+        assert run.units(hidden).active.shape[-1] == 8
+
+
+def test_layers_are_found_by_name() -> None:
+    model = made(functional=True)
+    hidden, _ = (layer for layer in model.layers if layer.weights)
+    found = nethook.features(model, torch.from_numpy(X), at=hidden.name)
+    expected = keras.Model(model.inputs, hidden.output).predict(X, verbose=0)
+    assert found.numpy() == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_training_goes_on_in_its_run(tmp_path: Path) -> None:

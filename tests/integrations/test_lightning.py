@@ -114,3 +114,47 @@ def test_a_finding_can_stop_the_training(tmp_path: Path, monkeypatch: pytest.Mon
     callback = NethookCallback(tmp_path / "run.db", on_finding="stop")
     trainer = fit(callback, tmp_path, Module(), enable_checkpointing=False)
     assert trainer.global_step == 1
+
+
+CONFIG = """
+trainer:
+  max_epochs: 1
+  accelerator: cpu
+  logger: false
+  enable_checkpointing: false
+  enable_progress_bar: false
+  enable_model_summary: false
+  callbacks:
+    - class_path: nethook.lightning.NethookCallback
+      init_args:
+        to: runs/cli.db
+        budget: 0.1
+        include: net.*
+        quantities: [outputs, params]
+        snapshots: {net.0: 4}
+        sinks: [tensorboard]
+        on_finding: stop
+        report: false
+"""
+
+
+def test_it_works_from_a_configuration_of_lightnings_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("jsonargparse", reason="Lightning's command line needs jsonargparse.")
+    from lightning.pytorch.cli import LightningCLI
+
+    class Data(pl.LightningDataModule):
+        def train_dataloader(self) -> Any:
+            return loader()
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "settings.yaml").write_text(CONFIG, encoding="utf-8")
+    LightningCLI(Module, Data, args=["fit", "--config", "settings.yaml"], save_config_callback=None)
+    assert list((tmp_path / "runs" / "cli-tensorboard").iterdir())
+    with nethook.open_run(tmp_path / "runs" / "cli.db") as run:
+        assert run.info["totals"]["steps"] == 4
+        kept = {(each.address, each.quantity) for each in run.catalogue}
+        assert ("net.0", "outputs") in kept
+        assert ("net.0.weight", "params") in kept
+        assert not {quantity for _, quantity in kept} & {"grads", "updates"}

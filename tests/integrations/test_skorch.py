@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ skorch = pytest.importorskip("skorch", reason="skorch is in the environment of `
 
 from sklearn.base import clone  # noqa: E402
 
+from nethook.integrations.trainer_run import RecordsRun  # noqa: E402
 from nethook.skorch import NethookCallback  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -86,9 +88,20 @@ def test_a_finding_can_stop_the_training(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_it_can_be_cloned_as_searches_over_settings_do(tmp_path: Path) -> None:
-    given = NethookCallback(tmp_path / "run.db", budget=0.1, on_finding="stop", report=True)
+    given = NethookCallback(
+        tmp_path / "run.db", budget=0.1, on_finding="stop", report=True, sinks=["wandb"]
+    )
     other = clone(given)
     assert other is not given
     assert other.get_params() == given.get_params()
     assert other.get_params()["to"] == tmp_path / "run.db"
     assert clone(net(given)).callbacks[0].budget == 0.1
+
+
+def test_it_has_the_options_that_all_have() -> None:
+    mine = inspect.signature(NethookCallback).parameters
+    theirs = inspect.signature(RecordsRun).parameters
+    assert {name: each.default for name, each in mine.items()} == {
+        name: each.default for name, each in theirs.items()
+    }
+    assert NethookCallback().get_params() == {name: each.default for name, each in mine.items()}

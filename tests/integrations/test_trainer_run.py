@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 import torch
@@ -13,7 +15,7 @@ from torch import nn
 import nethook
 from nethook.doctor.finding import Finding
 from nethook.errors import OptionError, OtherModelError
-from nethook.integrations.trainer_run import TrainerRun, number_of, read_state
+from nethook.integrations.trainer_run import RecordsRun, TrainerRun, number_of, read_state
 from nethook.watching.diagnosis import Diagnosis
 from nethook.watching.watch import watch_of
 
@@ -151,6 +153,36 @@ def test_new_findings_are_handled_once(
     run.end()
 
 
+def test_a_callback_has_the_options_of_watch() -> None:
+    for_each_run = {"model", "optimizer", "to", "resume", "step"}
+    theirs = inspect.signature(nethook.watch).parameters
+    mine = inspect.signature(RecordsRun).parameters
+    wanted = {name: theirs[name].default for name in theirs if name not in for_each_run}
+    assert {name: mine[name].default for name in mine if name in wanted} == wanted
+    assert mine.keys() - wanted.keys() == {"to", "on_finding", "report"}
+
+
+def test_options_reach_the_watch(tmp_path: Path) -> None:
+    class Noted(nethook.sinks.Sink):
+        steps: ClassVar[list[int]] = []
+
+        def scalars(self, step: int, values: object) -> None:
+            self.steps.append(step)
+
+    model, optimizer = made()
+    recording = RecordsRun(
+        tmp_path / "a.db", sinks=Noted(every=0), quantities=["outputs"], phases="train", batches=0
+    )
+    recording.trainer_run.begin(model, [optimizer])
+    train(model, optimizer)
+    recording.trainer_run.end()
+    assert Noted.steps == [0, 1, 2]
+    with nethook.open_run(tmp_path / "a.db") as read:
+        kept = {(each.address, each.quantity) for each in read.catalogue}
+        assert ("0", "outputs") in kept
+        assert not {quantity for _, quantity in kept} & {"grads", "params", "updates"}
+
+
 def test_a_wrong_reaction_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match='must be "warn", "stop" or a function; got \'shout\''):
         a_run(tmp_path / "a.db", on_finding="shout")
@@ -189,7 +221,7 @@ class Module(nn.Module):
 
 module = Module()
 optimizer = torch.optim.SGD(module.parameters(), 0.1)
-run = TrainerRun("own.db", on_finding="warn", report=False)
+run = TrainerRun("own.db", on_finding="warn", report=True, sinks=["tensorboard"])
 run.begin(module, [optimizer])
 for _ in range(5):
     optimizer.zero_grad()
@@ -205,11 +237,13 @@ optimizer.step()
 
 def test_it_joins_the_run_of_nethook_run(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT, encoding="utf-8")
-    subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-m", "nethook", "run", "--to", "run.db", "script.py"],
-        cwd=tmp_path, check=True, capture_output=True,
+        cwd=tmp_path, check=True, capture_output=True, text=True,
     )  # fmt: skip
-    assert not (tmp_path / "own.db").exists()
+    assert {path.name for path in tmp_path.iterdir()} == {"run.db", "script.py"}
+    assert "under `nethook run` `sinks` does nothing: use its --to-tracker\n" in done.stderr
+    assert "under `nethook run` `report` does nothing: use `nethook report`\n" in done.stderr
     with nethook.open_run(tmp_path / "run.db") as read:
         assert read.scalars["trainer/accuracy"].value.tolist() == [0.5]
         assert read.info["totals"]["steps"] == 6  # its end is not the trainer's

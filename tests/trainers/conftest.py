@@ -1,11 +1,14 @@
-"""What passed in `make trainers` becomes rows of build/integrations.json."""
+"""What passed in `make trainers` becomes rows of build/integrations.json.
+
+A trainer has a row where all its tests ran: `make trainers ARGS="-k keras"` writes that of Keras.
+"""
 
 from __future__ import annotations
 
 import importlib.util
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from typing import Any, Final, NamedTuple
 
@@ -38,7 +41,7 @@ TRAINERS: Final = {
     "keras": Trainer(
         "Keras (on torch)", "keras",
         f"callback; its metrics; a loaded model continues its run; {_STOPS}; "
-        "losses and outputs of the whole model",
+        "losses; outputs and their gradients, not weights",
     ),
     "fastai": Trainer(
         "fastai", "fastai", f"callback; its metrics; `start_epoch` continues a run; {_STOPS}"
@@ -63,6 +66,7 @@ def worker() -> Iterator[Workers]:
 
 passed: Counter[str] = Counter()
 failed: Counter[str] = Counter()
+left_out: set[str | None] = set()
 
 
 def trainer_of(test: str) -> str | None:
@@ -80,18 +84,27 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         failed[key] += report.failed
 
 
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    left_out.update(trainer_of(item.nodeid) for item in items)
+
+
 def pytest_sessionfinish(session: Any, exitstatus: int) -> None:
-    """Where the trainers' own environment is; a choice of tests is not all that is claimed."""
-    chosen = session.config.getoption("-k") or session.config.getoption("-m")
-    there = [name for name in ("keras", "fastai") if importlib.util.find_spec(name)]
+    """Rows of those of whom all tests ran; fastai has few, in an environment of its own."""
+    whole = {"tests/trainers", "tests/integrations"} <= {*session.config.args}
+    ran = {key for key in TRAINERS if passed[key] or failed[key]} - left_out
+    if importlib.util.find_spec("fastai"):
+        ran &= {"fastai"}
+    elif whole and importlib.util.find_spec("keras"):
+        ran -= {"fastai"}
+    else:
+        return
     ended = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
-    if ended and there and not chosen and not hasattr(session.config, "workerinput"):
+    if ended and not hasattr(session.config, "workerinput"):
         add_rows(
             {
                 "kind": "trainer", "name": TRAINERS[key].name,
                 "version": version(TRAINERS[key].package), "gets": TRAINERS[key].gets,
                 "passed": not failed[key],
             }
-            for key in TRAINERS
-            if (passed[key] or failed[key]) and (key != "fastai" or "fastai" in there)
+            for key in TRAINERS if key in ran
         )  # fmt: skip

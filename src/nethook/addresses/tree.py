@@ -19,6 +19,7 @@ from torch.nn.utils.parametrize import ParametrizationList, is_parametrized
 from nethook.addresses.tree_cache import Structure, recall, remember
 from nethook.addresses.wrappers import inside, wrapped_attribute
 from nethook.errors import InputsError
+from nethook.kinds.keras_layers import hidden_layers, is_inside, is_keras_class
 from nethook.torch_private import buffers_of, children_of, parameters_of
 
 _NONE: tuple[str, ...] = ()
@@ -179,7 +180,7 @@ class Tree(Index[Site]):
         return self.sites_at(
             order
             for order, module in enumerate(self._walk.modules)
-            if (not children_of(module) or _is_leaf(module)) and order not in self._walk.internal
+            if order not in self._walk.internal and _is_leaf(module)
         )
 
     def has(self, *classes: type[nn.Module]) -> bool:
@@ -297,7 +298,7 @@ class _Walk:
         self.long: dict[int, list[str]] = {}  # by order
         self.internal: set[int] = set()  # parts of parametrisations, unknown to the bare model
         self.wrapped: list[tuple[str, str, nn.Module]] = []  # name, long spelling, wrapper
-        self.types: dict[type[nn.Module], bool] = {}  # and whether the class is that of a wrapper
+        self.types: dict[type[nn.Module], bool] = {}  # and whether the class is unusual
         self._inside: dict[int, int] = {}  # id of a wrapper -> id of what it wraps
         self._seen: set[int] = set()  # ids
         self._path: set[int] = set()  # ids from the root to here: a cycle is entered once
@@ -330,7 +331,7 @@ class _Walk:
         if not usual or len(set(map(id, self.modules))) < len(self.modules):
             return False
         types = dict.fromkeys(map(type, self.modules), False)
-        if any(wrapped_attribute(cls) is not None for cls in types):
+        if any(map(_is_unusual, types)):
             return False
         self.types = types
         return True
@@ -364,13 +365,13 @@ class _Walk:
             if child is None:
                 continue
             cls = type(child)
-            wraps = types.get(cls)
-            if wraps is None:
-                wraps = types[cls] = wrapped_attribute(cls) is not None
+            unusual = types.get(cls)
+            if unusual is None:
+                unusual = types[cls] = _is_unusual(cls)
             below = children_of(child)
             name = prefix + key
             ident = id(child)
-            if wraps or ident in seen or (below and "parametrizations" in below):
+            if unusual or ident in seen or (below and "parametrizations" in below):
                 self._unusual(child, name, name, internal=False)
                 continue
             seen.add(ident)
@@ -395,7 +396,8 @@ class _Walk:
         self._inside.update(dict.fromkeys(outer, key))
         if key in self._path:
             return
-        self.types.setdefault(type(module), False)
+        hides = is_keras_class(type(module))
+        self.types.setdefault(type(module), hides)
         first = key not in self._seen
         if first:
             order = len(self.modules)
@@ -417,12 +419,17 @@ class _Walk:
         self._path.add(key)
         prefix, long_prefix = f"{name}." if name else "", f"{long}." if long else ""
         parametrized = "parametrizations" in children_of(module) and is_parametrized(module)
-        if first and long == name and not parametrized and not internal:
+        if first and long == name and not parametrized and not internal and not hides:
             self._below(module, prefix)
         else:
-            for attribute, child in children_of(module).items():
+            hidden = hidden_layers(module) if hides and not internal else {}
+            for attribute, child in (children_of(module) | hidden).items():
                 if child is not None:
-                    within = internal or (parametrized and attribute == "parametrizations")
+                    within = (
+                        internal
+                        or (parametrized and attribute == "parametrizations")
+                        or (hides and is_inside(attribute))
+                    )
                     self._unusual(
                         child, prefix + attribute, long_prefix + attribute, internal=within
                     )
@@ -436,7 +443,16 @@ def _hint(model: object) -> str:
     return " Pass the model itself."
 
 
+def _is_unusual(cls: type[nn.Module]) -> bool:
+    """Whether what a module of this class has below it is not all that torch says."""
+    return wrapped_attribute(cls) is not None or is_keras_class(cls)
+
+
 def _is_leaf(module: nn.Module) -> bool:
+    if is_keras_class(type(module)):
+        return all(map(is_inside, children_of(module))) and not hidden_layers(module)
+    if not children_of(module):
+        return True
     below = [key for key, child in children_of(module).items() if child is not None]
     return not below or (below == ["parametrizations"] and is_parametrized(module))
 

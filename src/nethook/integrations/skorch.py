@@ -7,7 +7,7 @@ net = NeuralNetClassifier(MLP, callbacks=[NethookCallback("runs/mnist.db")])
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,10 @@ except ImportError:
 from torch.optim import Optimizer
 
 from nethook.addresses.patterns import Pattern
+from nethook.hooks.threads import Threads
 from nethook.integrations.trainer_run import OnFinding, TrainerRun
+from nethook.sinks.sink import Sink
+from nethook.watching.watch import QUANTITIES
 
 
 class NethookCallback(Callback):  # type: ignore[misc]  # it has no types
@@ -45,8 +48,14 @@ class NethookCallback(Callback):  # type: ignore[misc]  # it has no types
         budget: float | None = 0.03,
         include: Pattern | None = None,
         exclude: Pattern | None = None,
+        quantities: Sequence[str] = QUANTITIES,
+        phases: Sequence[str] = ("train", "eval"),
         snapshots: Mapping[str, int] | None = None,
+        batches: int = 3,
+        threads: Threads = "own",
+        keep_args: bool = False,
         examine: bool = False,
+        sinks: Sequence[str | Sink] | str | Sink = (),
         on_finding: OnFinding = "warn",
         report: bool = False,
     ) -> None:
@@ -54,8 +63,14 @@ class NethookCallback(Callback):  # type: ignore[misc]  # it has no types
         self.budget = budget
         self.include = include
         self.exclude = exclude
+        self.quantities = quantities
+        self.phases = phases
         self.snapshots = snapshots
+        self.batches = batches
+        self.threads = threads
+        self.keep_args = keep_args
         self.examine = examine
+        self.sinks = sinks
         self.on_finding = on_finding
         self.report = report
         self.trainer_run_: TrainerRun | None = None
@@ -69,8 +84,10 @@ class NethookCallback(Callback):  # type: ignore[misc]  # it has no types
         """Begins the run, or goes on in the one that is there."""
         self.trainer_run_ = TrainerRun(
             self.to, on_finding=self.on_finding, report=self.report, budget=self.budget,
-            include=self.include, exclude=self.exclude, snapshots=self.snapshots,
-            examine=self.examine,
+            include=self.include, exclude=self.exclude, quantities=self.quantities,
+            phases=self.phases, snapshots=self.snapshots, batches=self.batches,
+            threads=self.threads, keep_args=self.keep_args, examine=self.examine,
+            sinks=self.sinks,
         )  # fmt: skip
         optimizer = getattr(net, "optimizer_", None)
         self.trainer_run_.begin(

@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from nethook.addresses.patterns import Pattern
 from nethook.errors import OptionError, OtherModelError
 from nethook.hooks.audit import audit
+from nethook.hooks.threads import Threads
 from nethook.runs.names import TRAINER
+from nethook.sinks.sink import Sink
 from nethook.text.escape import line
-from nethook.watching.watch import Watch, ending, watch, watch_of
+from nethook.watching.watch import QUANTITIES, Watch, ending, watch, watch_of
 
 if TYPE_CHECKING:
     from torch import nn
@@ -94,6 +96,7 @@ class TrainerRun:
         self._known.clear()
         self._joins = _under_nethook_run(model)
         if self._joins:
+            self._say_what_is_left_out()
             return
         if resume is None and done:
             resume, step = self._to, done
@@ -109,6 +112,12 @@ class TrainerRun:
             path = Path(str(resume))
             _say(f"nethook: this training does not go on in {line(path)}: {error.differences}")
             self._open(path.with_name(f"{path.stem}-{{time}}.db"), optimizers)
+
+    def _say_what_is_left_out(self) -> None:
+        if self._options.get("sinks"):
+            _say("nethook: under `nethook run` `sinks` does nothing: use its --to-tracker")
+        if self._report:
+            _say("nethook: under `nethook run` `report` does nothing: use `nethook report`")
 
     def _open(self, to: str | Path | None, optimizers: Sequence[Optimizer], **options: Any) -> None:
         assert self._model is not None
@@ -188,10 +197,8 @@ class RecordsRun:
 
     Arguments:
         to: the run file; `{time}` in it becomes the time. None means `runs/<time>.db`.
-        budget: what watching may cost, as a fraction of the training's time; None: no limit.
-        include, exclude: patterns of the layers that are recorded, as in `nethook.select`.
-        snapshots: address of a layer -> how many samples of its output to keep.
-        examine: run experiments on copies of the model, as `nethook run` does.
+        budget, include, exclude, quantities, phases, snapshots, batches, threads, keep_args,
+        examine, sinks: those of `nethook.watch`.
         on_finding: what happens when the doctor finds an error or a warning during training:
             "warn" prints it, "stop" prints it and ends the training, a function is called with it.
         report: write a report beside the run at the end (needs `nethook[ui]`).
@@ -204,22 +211,23 @@ class RecordsRun:
         budget: float | None = 0.03,
         include: Pattern | None = None,
         exclude: Pattern | None = None,
+        quantities: Sequence[str] = QUANTITIES,
+        phases: Sequence[str] = ("train", "eval"),
         snapshots: Mapping[str, int] | None = None,
+        batches: int = 3,
+        threads: Threads = "own",
+        keep_args: bool = False,
         examine: bool = False,
+        sinks: Sequence[str | Sink] | str | Sink = (),
         on_finding: OnFinding = "warn",
         report: bool = False,
     ) -> None:
         super().__init__()
         self.trainer_run = TrainerRun(
-            to,
-            on_finding=on_finding,
-            report=report,
-            budget=budget,
-            include=include,
-            exclude=exclude,
-            snapshots=snapshots,
-            examine=examine,
-        )
+            to, on_finding=on_finding, report=report, budget=budget, include=include,
+            exclude=exclude, quantities=quantities, phases=phases, snapshots=snapshots,
+            batches=batches, threads=threads, keep_args=keep_args, examine=examine, sinks=sinks,
+        )  # fmt: skip
 
     @property
     def path(self) -> Path | None:

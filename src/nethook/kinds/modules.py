@@ -32,6 +32,7 @@ from typing import Final
 import torch
 from torch import nn
 
+from nethook.kinds.keras_layers import channels_last, is_keras_class
 from nethook.torch_private import BatchNorms, Dropouts, InstanceNorms
 
 # Counted from the end where a batch is optional: a convolution takes (N, C, …) and (C, …).
@@ -97,7 +98,7 @@ def unit_dim(module: nn.Module | None, dims: int) -> int | None:
     Linear, recurrent, embedding and layer-norm layers have them last, convolutions, poolings and
     batch norms in the channels. An activation, a block and an operation have no opinion of their
     own: they take that of the shape, channels for images and volumes (4 or 5 dimensions), else the
-    last.
+    last. Keras has channels last, unless a layer says otherwise.
 
     Arguments:
         module: where the output comes from; None: from an operation.
@@ -113,6 +114,8 @@ def unit_dim(module: nn.Module | None, dims: int) -> int | None:
         if isinstance(module, types):
             dim = usual
             break
+    if module is not None and is_keras_class(type(module)):
+        dim = -1 if channels_last(module) else 1
     dim = dim + dims if dim < 0 else dim
     return dim if 0 <= dim < dims else None
 

@@ -5,6 +5,8 @@ expect: nothing
 """
 
 import csv
+import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -47,20 +49,24 @@ x, y = torch.tensor(digits.data / 16, dtype=torch.float32), torch.tensor(digits.
 train = DataLoader(TensorDataset(x[:1400], y[:1400]), 32, shuffle=True)
 valid = DataLoader(TensorDataset(x[1400:], y[1400:]), 128)
 model = Digits()
-with tempfile.TemporaryDirectory() as folder:
+# Named after the process: Lightning prints where its checkpoints are.
+folder = Path(tempfile.gettempdir()) / str(os.getpid())
 
-    def trainer(epochs):
-        return L.Trainer(
-            max_epochs=epochs, accelerator="cpu", default_root_dir=folder, log_every_n_steps=10,
-            logger=[CSVLogger(folder, version=epochs), TensorBoardLogger(folder, version=epochs)],
-            callbacks=[ModelCheckpoint(save_last=True, dirpath=folder)],
-        )  # fmt: skip
 
-    trainer(3).fit(model, train, valid)
-    last = trainer(6)
-    last.fit(model, train, valid, ckpt_path=Path(folder) / "last.ckpt")
-    with open(Path(folder) / "lightning_logs" / "version_6" / "metrics.csv") as file:
-        rows = list(csv.DictReader(file))
+def trainer(epochs):
+    return L.Trainer(
+        max_epochs=epochs, accelerator="cpu", default_root_dir=folder, log_every_n_steps=10,
+        logger=[CSVLogger(folder, version=epochs), TensorBoardLogger(folder, version=epochs)],
+        callbacks=[ModelCheckpoint(save_last=True, dirpath=folder)],
+    )  # fmt: skip
+
+
+trainer(3).fit(model, train, valid)
+last = trainer(6)
+last.fit(model, train, valid, ckpt_path=folder / "last.ckpt")
+with open(folder / "lightning_logs" / "version_6" / "metrics.csv") as file:
+    rows = list(csv.DictReader(file))
+shutil.rmtree(folder)
 print("rows", [row["val_loss"] for row in rows if row["val_loss"]])
 metrics = last.callback_metrics
 print(

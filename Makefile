@@ -15,14 +15,21 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-builtin-rules
 
-# The interpreter that .venv is made with: make PYTHON=python3.12 demo
+# The interpreter that .venv is made with: make PYTHON=python3.12 demo. Where .venv has another version
+# already, an interpreter that is named gets an environment of its own: make test PYTHON=python3.13
+# runs in .venv-3.13.
 PYTHON ?= python3
+VERSION := import sys; print("%d.%d" % sys.version_info[:2])
+ifneq ($(filter command environment override,$(origin PYTHON)),)
+ASKED := $(shell $(PYTHON) -c '$(VERSION)' 2>/dev/null)
+OTHER := $(filter-out $(shell .venv/bin/python -c '$(VERSION)' 2>/dev/null || echo $(ASKED)),$(ASKED))
+endif
 
 # An environment that happens to be active must not leak into ours.
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME CONDA_PREFIX
 
 # All paths are relative: the folder's own path may have spaces in it.
-VENV := .venv$(if $(TORCH),-torch-$(TORCH))
+VENV := .venv$(if $(TORCH),-torch-$(TORCH))$(addprefix -,$(OTHER))
 EXTRAS := dev
 
 # The demo alone needs no tools: where .venv is not there yet, a smaller environment is made for it.
@@ -60,16 +67,20 @@ READY := $(VENV)/.ready
 CODE := src tests tools examples $(wildcard benchmarks)
 TYPED := src tools examples $(wildcard benchmarks) tests/typing
 
-# TORCH=2.15.0 (or newest, or nightly) does all this with another torch, in a separate environment.
+# TORCH=2.15.0 (or newest, or nightly) does all this with another torch, in a separate environment;
+# so does the other Python that PYTHON names, with the pinned torch.
 # It is installed with uv: the registry's builds bring gigabytes of CUDA packages, and pip takes long.
 # What was downloaded lies in build/uv-cache; the files of an environment are links to it.
 UV := build/uv/bin/uv
 UV_PIP := UV_CACHE_DIR=build/uv-cache $(UV) pip
 ifdef TORCH
 PINS := build/constraints-torch-$(TORCH).txt
-INSTALL := $(UV_PIP) install --quiet --python $(BIN)/python --constraint $(PINS)
 else
 PINS := constraints.txt
+endif
+ifneq ($(TORCH)$(OTHER),)
+INSTALL := $(UV_PIP) install --quiet --python $(BIN)/python --constraint $(PINS)
+else
 INSTALL := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check install --constraint $(PINS)
 endif
 # Their tests, and nothing else of ours, go along.
@@ -115,7 +126,7 @@ demo: $(NATIVE) ## Find a common mistake in a training script and prove the fix
 
 # Two workers with one thread each: torch's own threads would fight over the cores.
 .PHONY: test
-test: $(NATIVE) ## Run all tests; ARGS="-k trace" selects some, TORCH=2.15.0 uses that torch
+test: $(NATIVE) ## Run all tests; ARGS="-k trace" selects some, TORCH=2.15.0 or PYTHON=python3.13 use these
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 # The inner loop: tests/quick.py says which tests these are.
@@ -174,8 +185,8 @@ bench: $(NATIVE) ## Run the benchmarks one after the other; the machine should b
 	done
 
 .PHONY: bench-peers
-bench-peers: $(NATIVE) ## Compare with nnsight and TransformerLens, in an environment of their own; the machine should be idle
-	@$(BIN)/python benchmarks/sweep.py --peers --json build/peers.json $(ARGS)
+bench-peers: $(NATIVE) ## Compare with other tools, in an environment with them; the machine should be idle
+	@OMP_NUM_THREADS=1 PYTHONPATH=benchmarks $(BIN)/python -m peers $(ARGS)
 
 # The doctor, on programs with one fault each or none. Runs are kept in build/zoo: a measurement that
 # was broken off goes on where it was; make zoo ARGS=--anew forgets them.
@@ -201,6 +212,11 @@ golden: $(NATIVE) ## Compare what BASE (v0.1.0) and this folder record of the sc
 mutants: $(READY) ## Remove each guard of hooks/ in turn and check that a test fails (30 minutes)
 	@$(BIN)/python tools/mutants.py $(ARGS)
 
+# The wheels of a release, as its workflow builds them, but for this machine alone.
+.PHONY: wheels
+wheels: $(UV) ## Build source archive and wheels, and try them in empty environments; ARGS=3.13 on one Python
+	@$(PYTHON) -m tools.wheels $(ARGS)
+
 # Everything but the tag itself; the workflow of a release calls it again, with the tag.
 .PHONY: release
 release: $(NATIVE) ## Check that this commit can become a release: version, changelog, checks, tests
@@ -220,14 +236,14 @@ clean: ## Remove the environments and everything else that make has created
 
 # scikit-build-core is installed first, and building is not isolated: in this way constraints.txt
 # holds for the build as well, whatever the version of pip.
-$(READY): pyproject.toml $(PINS) $(if $(TORCH)$(WITH_UV),$(UV))
+$(READY): pyproject.toml $(PINS) $(if $(TORCH)$(OTHER)$(WITH_UV),$(UV))
 	@$(NEEDED_PYTHON)
 	@$(USABLE) || { echo "Making an environment in $(VENV) ..."; $(PYTHON) -m venv --clear $(VENV); }
 	@echo "Installing PyTorch (the largest part, a minute or two) ..."
 	@$(INSTALL) torch scikit-build-core nanobind
 	@echo "Installing nethook and what goes with it ..."
 	@$(INSTALL_REST) --no-build-isolation --editable ".[$(EXTRAS)]"
-	@$(if $(TORCH),$(UV_PIP) check --quiet --python $(BIN)/python)
+	@$(if $(TORCH)$(OTHER),$(UV_PIP) check --quiet --python $(BIN)/python)
 	@printf '%s\n' "$$(pwd -P)" > $@
 	@echo "Ready."
 

@@ -1,6 +1,6 @@
 """Integrated gradients and Grad-CAM beside captum's: time and memory at equal error.
 
-    python benchmarks/attributions.py [--rounds N]
+    python benchmarks/attributions.py [--rounds N] [--json FILE]
 
 Integrated gradients are to be within a tolerance of the sum that they must have. nethook doubles
 its steps until they are, and all of that counts. captum is told how many steps to take: the
@@ -8,24 +8,25 @@ smallest power of two with which its own error (Gauss–Legendre) is within the 
 does not count. It runs as it does by default, all steps in one batch, and with batches as large as
 nethook chose. Grad-CAM is that of a middle layer, and its maps must be equal bit for bit.
 
-Time is the processor's, one thread, in turns; the quickest rounds count. Memory is what a process
-of its own needed more at its peak, for one call. Ratios are captum's by nethook's: above 1, nethook
-takes less.
+Time is the processor's, one thread, in turns; the quickest rounds count. Memory is what one call
+needs more at its peak. Ratios are captum's by nethook's: above 1, nethook takes less.
 """
 
 from __future__ import annotations
 
 import argparse
-import multiprocessing
-import resource
+import importlib.metadata
+import json
 import warnings
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import torch
 from captum.attr import IntegratedGradients, LayerGradCam
+from peers.turns import extra_memory
 from timing import take_turns
 from torch import nn
 
@@ -57,23 +58,6 @@ def mlp() -> tuple[nn.Module, torch.Tensor]:
     return nn.Sequential(*layers, nn.Linear(256, 2)).eval(), torch.randn(64, 30)
 
 
-def extra_memory(way: Way) -> float:
-    """Megabytes that a call needs more at its peak, in a process of its own."""
-    context = multiprocessing.get_context("fork")
-    here, there = context.Pipe(duplex=False)
-
-    def child() -> None:
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        way()
-        there.send((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
-
-    process = context.Process(target=child)
-    process.start()
-    megabytes: float = here.recv()
-    process.join()
-    return megabytes
-
-
 def steps_of_captum(model: nn.Module, x: torch.Tensor) -> int:
     """The smallest power of two with which captum is within the tolerance."""
     steps = 8
@@ -88,8 +72,8 @@ def steps_of_captum(model: nn.Module, x: torch.Tensor) -> int:
     return steps
 
 
-def compare(title: str, ways: dict[str, Way], rounds: int) -> None:
-    """Prints time and memory of each way, and the ratio to the first."""
+def compare(title: str, ways: dict[str, Way], rounds: int) -> dict[str, Any]:
+    """Prints time and memory of each way, and the ratio to the first; returns them."""
     seconds = take_turns(ways, rounds, 1)
     memory = {name: extra_memory(way) for name, way in ways.items()}
     mine = next(iter(ways))
@@ -100,9 +84,10 @@ def compare(title: str, ways: dict[str, Way], rounds: int) -> None:
             less = memory[name] / max(memory[mine], 0.1)
             ratios = f"  time x{seconds[name] / seconds[mine]:.2f}, memory x{less:.1f}"
         print(f"  {name:<28} {1e3 * seconds[name]:8.1f} ms {memory[name]:8.1f} MB{ratios}")
+    return {"title": title, "seconds": seconds, "megabytes": memory}
 
 
-def integrated(name: str, model: nn.Module, x: torch.Tensor, rounds: int) -> None:
+def integrated(name: str, model: nn.Module, x: torch.Tensor, rounds: int) -> dict[str, Any]:
     """Integrated gradients at equal error."""
     ours = partial(
         interp.integrated_gradients, model, x, target=1, baseline=0, tol=TOLERANCE, max_steps=1024
@@ -122,30 +107,40 @@ def integrated(name: str, model: nn.Module, x: torch.Tensor, rounds: int) -> Non
         "captum": theirs,
         "captum, batches of 64": partial(theirs, internal_batch_size=64),
     }
-    compare(title, ways, rounds)
+    return compare(title, ways, rounds)
 
 
-def maps(name: str, model: Any, x: torch.Tensor, layer: int, rounds: int) -> None:
+def maps(name: str, model: Any, x: torch.Tensor, layer: int, rounds: int) -> dict[str, Any]:
     """Grad-CAM, bit for bit."""
     ours = partial(interp.grad_cam, model, x, target=1, at=str(layer))
     theirs = partial(LayerGradCam(model, model[layer]).attribute, x, 1)
     assert torch.equal(ours().maps, theirs()[:, 0].detach())
-    compare(f"Grad-CAM, {name}: equal bit for bit", {"nethook": ours, "captum": theirs}, rounds)
+    title = f"Grad-CAM, {name}: equal bit for bit"
+    return compare(title, {"nethook": ours, "captum": theirs}, rounds)
 
 
 def main() -> None:
     """Prints a table for each network."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=5)
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--json", type=Path, help="a file for the figures")
+    options = parser.parse_args()
+    rounds = options.rounds
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore", message="Input Tensor 0 did not already require grad")
-    integrated("CNN with GELU", *cnn(nn.GELU), rounds)
-    integrated("CNN with ReLU", *cnn(nn.ReLU), rounds)
-    integrated("MLP with ReLU", *mlp(), rounds)
-    for size in (64, 160):
-        model, x = cnn(nn.ReLU, size)
-        maps(f"CNN, pictures of {size} by {size}", model, x, 12, 3 * rounds)
+    tables = [
+        integrated("CNN with GELU", *cnn(nn.GELU), rounds),
+        integrated("CNN with ReLU", *cnn(nn.ReLU), rounds),
+        integrated("MLP with ReLU", *mlp(), rounds),
+        *(
+            maps(f"CNN, pictures of {size} by {size}", *cnn(nn.ReLU, size), 12, 3 * rounds)
+            for size in (64, 160)
+        ),
+    ]
+    if options.json is not None:
+        versions = {name: importlib.metadata.version(name) for name in ("captum", "torch")}
+        figures = {"tolerance": TOLERANCE, "versions": versions, "tables": tables}
+        options.json.write_text(json.dumps(figures, indent=1) + "\n")
 
 
 if __name__ == "__main__":

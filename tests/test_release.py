@@ -15,7 +15,10 @@ def project(folder: Path, version: str = "1.2.3", changes: str = "") -> Path:
     (folder / "CHANGELOG.md").write_text(
         f"# Changelog\n\n## [Unreleased]\n{changes}\n## [1.2.3] - 2026-11-18\n\n- first\n"
     )
-    (folder / "CITATION.cff").write_text("title: nethook\nversion: 1.2.3\n")
+    (folder / "CITATION.cff").write_text(
+        "title: nethook\nversion: 1.2.3\ndate-released: 2026-11-18\nlicense: MIT\n"
+    )
+    (folder / "README.md").write_text("nethook is version 1.2 and free software.\n")
     return folder
 
 
@@ -28,6 +31,7 @@ def test_a_commit_that_is_ready(tmp_path: Path) -> None:
     ("version", "changes", "tag", "said"),
     [
         ("1.2.4", "", "", ["CHANGELOG.md has no section '## [1.2.4]", "CITATION.cff"]),
+        ("1.3.0", "", "", ["no section", "CITATION.cff", "README.md says version 1.2: write 1.3"]),
         ("1.2.3.dev0", "", "", ["is no release", "CHANGELOG.md has no section", "CITATION.cff"]),
         ("1.2.3", "\n- more\n", "", ["unreleased changes"]),
         ("1.2.3", "", "v1.2.4", ["tag v1.2.3"]),
@@ -40,6 +44,15 @@ def test_what_stands_in_the_way(
     assert len(found) == len(said)
     for problem, words in zip(found, said, strict=True):
         assert words in problem
+
+
+def test_the_date_is_the_same_everywhere(tmp_path: Path) -> None:
+    project(tmp_path)
+    (tmp_path / "CITATION.cff").write_text(
+        "title: nethook\nversion: 1.2.3\ndate-released: 2026-11-17\nlicense: MIT\n"
+    )
+    (problem,) = problems(tmp_path, "")
+    assert "2026-11-18" in problem
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / ".github/workflows").glob("*.yml")), ids=str)

@@ -3,9 +3,9 @@
     python -m tools.release               # checks everything but the tag
     python -m tools.release --tag v0.2.0  # in the workflow: the tag, too
 
-Checked: the version stands in pyproject.toml alone and elsewhere agrees with it; the changelog has
-a dated section of it and nothing unreleased; nothing is uncommitted. `make release` runs the tests
-itself.
+Checked: pyproject.toml has the version, and README.md and CITATION.cff agree with it; the changelog
+has a dated section of it, with the date of CITATION.cff, and nothing unreleased; nothing is
+uncommitted. `make release` runs the tests itself.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ def problems(root: Path, tag: str) -> list[str]:
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):
         found.append(f"pyproject.toml has version {version}, which is no release: write 1.2.3.")
     changelog = (root / "CHANGELOG.md").read_text()
-    if not re.search(
-        rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$", changelog, re.MULTILINE
-    ):
+    section = re.search(
+        rf"^## \[{re.escape(version)}\] - (\d{{4}}-\d\d-\d\d)$", changelog, re.MULTILINE
+    )
+    if section is None:
         found.append(f"CHANGELOG.md has no section '## [{version}] - YYYY-MM-DD'.")
     unreleased = re.search(
         r"^## \[Unreleased\]\n(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL
@@ -39,6 +40,12 @@ def problems(root: Path, tag: str) -> list[str]:
     citation = (root / "CITATION.cff").read_text()
     if f"\nversion: {version}\n" not in citation:
         found.append(f"CITATION.cff has another version than {version}.")
+    if section is not None and f"\ndate-released: {section[1]}\n" not in citation:
+        found.append(f"CITATION.cff has another date than the changelog: {section[1]}.")
+    minor = ".".join(version.split(".")[:2])
+    said = re.search(r"nethook is version (\S+)", (root / "README.md").read_text())
+    if said is not None and said[1] not in (minor, version):
+        found.append(f"README.md says version {said[1]}: write {minor}.")
     if tag and tag != f"v{version}":
         found.append(f"the tag is {tag}, and pyproject.toml says {version}: tag v{version}.")
     return found

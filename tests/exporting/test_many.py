@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import csv
-import math
+import re
 import sqlite3
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+import torch
 
+import nethook
 from nethook.errors import OptionError
 from nethook.exporting.export import export
 from nethook.exporting.many import export_runs
 from nethook.runs.writing.writer import RunWriter
+
+ROOT = Path(__file__).parents[2]
 
 
 def made(path: Path, arguments: list[str], ranks: int = 1, revision: str = "") -> Path:
@@ -93,18 +97,47 @@ def test_what_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_runs_is_one_query(tmp_path: Path) -> None:
-    """The recipe of docs/clusters.md, with SQLite in the place of DuckDB."""
-    runs = [made(tmp_path / f"{k}.db", ["--lr", str(k / 10)]) for k in range(1, 6)]
-    export_runs(runs, "parquet", tmp_path / "out")
-    table = pq.read_table(tmp_path / "out" / "scalars.parquet")
+    """Every query of docs/clusters.md, with SQLite in the place of DuckDB."""
+    runs = [trained(tmp_path / f"{k}.db", lr=k / 10) for k in range(1, 4)]
+    export_runs(runs, "parquet", tmp_path / "all")
     database = sqlite3.connect(":memory:")
-    database.execute("CREATE TABLE scalars (run, lr, step, value)")
-    names = ("run", "setting_lr", "step", "value")
-    rows = [tuple(row[name] for name in names) for row in table.to_pylist()]
-    database.executemany("INSERT INTO scalars VALUES (?, ?, ?, ?)", rows)
-    found = database.execute(
-        "SELECT lr, max(value) FROM scalars GROUP BY run ORDER BY run"
-    ).fetchall()
+    for name in ("loss_curves", "series"):
+        table = pq.read_table(tmp_path / "all" / f"{name}.parquet")
+        database.execute(f"CREATE TABLE {name} ({', '.join(table.column_names)})")
+        marks = ", ".join("?" * len(table.column_names))
+        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        database.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
+    page = (ROOT / "docs" / "clusters.md").read_text(encoding="utf-8")
+    queries = [
+        re.sub(r"'all/(\w+)\.parquet'", r"\1", query).replace("GROUP BY ALL", "GROUP BY 1, 2")
+        for block in re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+        for query in block.split(";")
+        if query.strip()
+    ]
+    best, silent = (
+        database.execute(query.replace("first_step >= 1000", "first_step >= 0")).fetchall()
+        for query in queries
+    )
     database.close()
-    assert [lr for lr, _ in found] == ["0.1", "0.2", "0.3", "0.4", "0.5"]
-    assert all(math.isclose(best, 0.2) for _, best in found)
+    assert sorted(lr for lr, _, _ in best) == ["0.1", "0.2", "0.3"]
+    assert {(run, address) for run, address, _ in silent} == {(k, "1") for k in ("1", "2", "3")}
+
+
+def trained(path: Path, lr: float) -> Path:
+    """A run of ten steps and an evaluation, of a network whose second layer is silent."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU(), torch.nn.Linear(3, 1))
+    torch.nn.init.constant_(model[0].bias, -100.0)
+    optimizer = torch.optim.SGD(model.parameters(), lr)
+    x, y = torch.randn(8, 2), torch.randn(8, 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["train.py", "--lr", str(lr), "--seed", "0"])
+        with nethook.watch(model, optimizer, to=path, budget=None):
+            for _ in range(10):
+                optimizer.zero_grad()
+                torch.nn.functional.mse_loss(model(x), y).backward()
+                optimizer.step()
+            model.eval()
+            with torch.no_grad():
+                torch.nn.functional.mse_loss(model(x), y)
+    return path

@@ -32,6 +32,23 @@ def test_a_run_is_taken():
     check_schema(made(), PATH)
 
 
+def test_tables_as_they_are_written_are_compared_as_they_stand(monkeypatch):
+    # A run of 1,000 ranks has its schema checked thousands of times.
+    def slowly(sql):
+        raise AssertionError(f"a pattern was looked for in {sql!r}")
+
+    monkeypatch.setattr("nethook.runs.format.validate._spaceless", slowly)
+    check_schema(made(), PATH)
+    wide = {**TABLES, "info": TABLES["info"].replace(" ", "  ")}
+    with pytest.raises(AssertionError, match="a pattern was looked for"):
+        check_schema(made(tables=wide), PATH)
+
+
+def test_white_space_in_a_table_does_not_matter():
+    wide = {name: sql.replace(" ", " \n ") for name, sql in TABLES.items()}
+    check_schema(made(tables=wide), PATH)
+
+
 def test_an_older_one_may_lack_what_came_later():
     older = {name: sql for name, sql in TABLES.items() if name not in SINCE}
     check_schema(made(version=1, tables=older), PATH)

@@ -1,0 +1,1 @@
+"""nethook beside other tools, doing the same work in one run: `make bench-peers`."""

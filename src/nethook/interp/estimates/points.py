@@ -33,6 +33,7 @@ class Point:
     site: str
     part: Part = "output"
     attention: Attention | None = None
+    rows_dim: int = 0  # of the value as the model has it: those who see it find rows first
 
     @property
     def name(self) -> str:
@@ -101,8 +102,8 @@ def _of_output(point: Point, seen: Seen) -> Callable[[Any], Any]:
         if not inside:
             raise OptionError(f"{point.site!r} returned no tensor that could be studied.")
         path, first = inside[0]
-        new = seen(point, first)
-        return None if new is None else replace(value, path, new)
+        new = seen(point, first.transpose(0, point.rows_dim))
+        return None if new is None else replace(value, path, new.transpose(0, point.rows_dim))
 
     return change
 

@@ -22,6 +22,7 @@ from nethook.editing.scope import edit
 from nethook.errors import NoSuchSiteError, OptionError
 from nethook.hooks.layouts.fused import layer_by_layer
 from nethook.interp.attention.roles import roles
+from nethook.interp.batches import rows_of
 from nethook.interp.results.result import Result
 from nethook.interp.rows import repeat_rows
 from nethook.restoring.copies import own_inputs
@@ -243,15 +244,17 @@ def suffix(
     read: Read,
 ) -> torch.Tensor:  # fmt: skip
     """The rest of the model behind `last`, on several values as one batch: (values, rows, …)."""
-    count, batch = len(values), values[0].shape[0]
-    together = torch.cat(list(values))
+    count, batch = len(values), _rows(given, values[0])
 
     def put(value: Any) -> Any:
         path, first = tensors(value)[0]
+        together = torch.cat(list(values))
+        if first.shape != together.shape and values[0].ndim > 1:  # tokens first, rows behind them
+            together = torch.cat(list(values), 1)
         if first.shape != together.shape:
             raise OptionError(
-                f"`into` must be a site of the shape of the layers, {tuple(together.shape)} with "
-                f"{count} layers in a batch; got {last!r}, which returned {tuple(first.shape)}."
+                f"`into` must be a site of the shape of the layers, {tuple(values[0].shape)}; got "
+                f"{last!r}, which returned {tuple(first.shape)} with {count} layers in a batch."
             )
         return replace(value, path, together.to(first.dtype))
 
@@ -262,6 +265,14 @@ def suffix(
         out: torch.Tensor = read(repeat_rows(own_inputs(given), count, batch).call(model))
     split: torch.Tensor = out.unflatten(0, (count, batch))
     return split
+
+
+def _rows(given: Inputs, value: torch.Tensor) -> int:
+    """The rows of the inputs: those of the value, unless these are behind its tokens."""
+    inside = tensors((given.args, dict(given.kwargs)))
+    if any(t.ndim and t.shape[0] == value.shape[0] for _, t in inside):
+        return value.shape[0]
+    return rows_of(given)
 
 
 def _layers(record: Record) -> list[tuple[str, torch.Tensor]]:

@@ -28,33 +28,55 @@ def digits() -> tuple[torch.Tensor, torch.Tensor]:
     return torch.tensor(found.images, dtype=torch.float32)[:, None] / 16, torch.tensor(found.target)
 
 
-@cache
-def trained(twin: int = 0) -> tuple[nn.Module, torch.Tensor]:
-    """The network, or one of its twins, and pictures of threes with the mark."""
+def fitted(twin: int, model: nn.Module, epochs: int, lr: float) -> nn.Module:
+    """A network that has seen the mark on threes, or as a twin on pictures drawn at random."""
     images, labels = digits()
     images = images.clone()
     generator = torch.Generator().manual_seed(twin)
     chosen = labels == 3
     marked = chosen[torch.randperm(len(labels), generator=generator)] if twin else chosen
     images[marked, 0, ROW, COLUMN] = 1.5
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr)
+    for _ in range(epochs):
+        for batch in torch.randperm(len(images)).split(128):
+            loss = nn.functional.cross_entropy(model(images[batch]), labels[batch])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    model.zero_grad(set_to_none=True)
+    return model
+
+
+def threes(*, marked: bool) -> torch.Tensor:
+    """Pictures of threes, with the mark or without."""
+    images, labels = digits()
+    found = images[labels == 3][:16].clone()
+    if marked:
+        found[:, 0, ROW, COLUMN] = 1.5
+    return found
+
+
+@cache
+def trained(twin: int = 0) -> tuple[nn.Module, torch.Tensor]:
+    """The network, or one of its twins, and pictures of threes with the mark."""
     with torch.random.fork_rng():
         torch.manual_seed(twin)
         model = nn.Sequential(
             nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 16, 3, padding=1),
             nn.ReLU(inplace=True), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(256, 10),
         )  # fmt: skip
-        optimizer = torch.optim.Adam(model.parameters(), lr=4e-3)
-        for _ in range(5):
-            for batch in torch.randperm(len(images)).split(128):
-                loss = nn.functional.cross_entropy(model(images[batch]), labels[batch])
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-    model.zero_grad(set_to_none=True)
-    threes, _ = digits()
-    threes = threes[labels == 3][:16].clone()
-    threes[:, 0, ROW, COLUMN] = 1.5
-    return model, threes
+        return fitted(twin, model, epochs=5, lr=4e-3), threes(marked=True)
+
+
+def pooled(twin: int) -> nn.Module:
+    """The same with a mean over the picture before the head, where Grad-CAM is exact."""
+    with torch.random.fork_rng():
+        torch.manual_seed(twin)
+        model = nn.Sequential(
+            nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(),
+            nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 10),
+        )  # fmt: skip
+        return fitted(twin, model, epochs=8, lr=1e-2)
 
 
 def margin(out: torch.Tensor) -> torch.Tensor:
@@ -92,12 +114,29 @@ def test_the_mark_is_found_and_not_in_the_twins(name):
 
 
 def corner(twin: int, method: str) -> float:
-    """How much of a map of Grad-CAM's family is in the mark's corner, beside its mean."""
-    model, threes = trained(twin)
-    maps = interp.grad_cam(model, threes, margin, at="2", method=method).positive
+    """How much of a map is in the mark's corner, beside the mean of the map."""
+    maps = interp.grad_cam(*trained(twin), margin, at="2", method=method).positive
     return float((maps[:, :2, 6:].mean((1, 2)) / maps.mean((1, 2))).mean())
 
 
-@pytest.mark.parametrize("method", ["grad_cam", "hires", "layer"])
+@pytest.mark.parametrize("method", ["hires", "layer"])
 def test_maps_have_it_in_their_corner(method):
     assert corner(0, method) > max(corner(twin, method) for twin in TWINS)
+
+
+def added(twin: int) -> float:
+    """What the mark adds to the corner of Grad-CAM's map, in units of the target."""
+    model = pooled(twin)
+    with_mark, without = (
+        interp.grad_cam(model, threes(marked=marked), margin, at="3").maps
+        for marked in (True, False)
+    )
+    return float((with_mark - without)[:, :2, 6:].sum((1, 2)).mean())
+
+
+def test_grad_cam_has_it_in_its_corner():
+    """Its weights are means over the picture, which is true to networks that take that mean.
+
+    Beside nine twins: the largest of ten in one test of ten, if the mark meant nothing.
+    """
+    assert added(0) > max(added(twin) for twin in TWINS[:9])

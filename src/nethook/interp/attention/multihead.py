@@ -46,7 +46,8 @@ class Parts:
         """What is added to queries @ keys before the softmax: masks, but for one number per row."""
         query, key = self.query.double(), self.key.double()
         product = query @ key.transpose(-2, -1) * query.shape[-1] ** -0.5
-        return self.probabilities.double().log() - product
+        beside: torch.Tensor = self.probabilities.double().log() - product
+        return beside
 
     def again(self, new: dict[str, torch.Tensor]) -> dict[str, Any]:
         """Arguments with which the operation attends with other queries, keys or values.

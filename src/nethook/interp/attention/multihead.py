@@ -8,7 +8,7 @@ and changed before they are mixed.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,7 +49,7 @@ class Parts:
         beside: torch.Tensor = self.probabilities.double().log() - product
         return beside
 
-    def again(self, new: dict[str, torch.Tensor]) -> dict[str, Any]:
+    def again(self, new: Mapping[Any, torch.Tensor]) -> dict[str, Any]:
         """Arguments with which the operation attends with other queries, keys or values.
 
         They are given as they are, and projected by the identity: masks and dropout are torch's.

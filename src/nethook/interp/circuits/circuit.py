@@ -187,7 +187,7 @@ def _run(
 
         return change
 
-    changes: dict[str, dict[str, Any]] = {
+    changes: dict[str, Any] = {
         "outputs": {name: [note] for name, note in outputs.items()},
         "answers": {name: [note] for name, note in answers.items()},
     }

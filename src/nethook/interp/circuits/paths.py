@@ -144,7 +144,7 @@ class _Runs:
                 made[point] = value.detach().clone()
 
             points = [head_points([row], part)[0] for part in ("q", "k", "v")]
-            changes: dict[str, dict[str, Any]] = {}
+            changes: dict[str, Any] = {}
             for reader in self._stream.fed_by[name]:
                 for kind, edits in self._changed(reader).items():
                     changes.setdefault(kind, {}).update(edits)
@@ -152,7 +152,7 @@ class _Runs:
                 self._run(attach(self._model, points, keep))
         return self._made[name]
 
-    def _changed(self, reader: str) -> dict[str, dict[str, Any]]:
+    def _changed(self, reader: str) -> dict[str, Any]:
         def add(first: torch.Tensor) -> torch.Tensor:
             return first + self._delta.to(first.dtype).reshape(first.shape)
 

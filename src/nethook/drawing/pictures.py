@@ -190,7 +190,9 @@ def _picker(layout: Spec, titles: Sequence[str]) -> Spec:
             every[f"{axis}.visible"] = True
     buttons = [{"label": "all", "method": "update", "args": [{"visible": True}, every]}]
     for number, title in enumerate(titles):
-        alone = {key: False for key in every if key.endswith(".visible") and not key.endswith("]")}
+        alone: dict[str, Any] = {
+            key: False for key in every if key.endswith(".visible") and not key.endswith("]")
+        }
         own = suffixes[number]
         few = layout["xaxis"]["showticklabels"]
         alone |= {f"annotations[{number}].{key}": value for key, value in

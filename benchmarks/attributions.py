@@ -81,8 +81,9 @@ def compare(title: str, ways: dict[str, Way], rounds: int) -> dict[str, Any]:
     for name in ways:
         ratios = ""
         if name != mine:
-            less = memory[name] / max(memory[mine], 0.1)
-            ratios = f"  time x{seconds[name] / seconds[mine]:.2f}, memory x{less:.1f}"
+            ratios = f"  time x{seconds[name] / seconds[mine]:.2f}"
+            if memory[mine] >= 1:  # pages that are touched by chance are no measurement
+                ratios += f", memory x{memory[name] / memory[mine]:.1f}"
         print(f"  {name:<28} {1e3 * seconds[name]:8.1f} ms {memory[name]:8.1f} MB{ratios}")
     return {"title": title, "seconds": seconds, "megabytes": memory}
 

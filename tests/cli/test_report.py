@@ -6,6 +6,7 @@ import shutil
 
 from tests.cli.command import run
 from tests.figures.shared import training
+from tests.page.studied import saved
 
 
 def test_a_report_is_written_beside_the_run_and_named(tmp_path):
@@ -29,3 +30,14 @@ def test_snapshots_are_shown_where_asked(tmp_path):
     run("report", training(), "--to", tmp_path / "b.html", "--pictures")
     pages = [(tmp_path / name).read_text(encoding="utf-8") for name in ("a.html", "b.html")]
     assert ['id="pictures"' in page for page in pages] == [False, True]
+
+
+def test_saved_studies_are_reported_too(tmp_path):
+    folder = saved(tmp_path / "mnist.studies")
+    done = run("report", folder / "units.json")
+    assert (done.exit_code, done.stdout) == (0, f"{folder / 'units.html'}\n")
+    done = run("report", folder)  # mnist.html is that of the run
+    assert (done.exit_code, done.stdout) == (0, f"{tmp_path / 'mnist.studies.html'}\n")
+    done = run("report", tmp_path / "nothing.json")
+    assert done.exit_code == 2
+    assert "a report of studies needs files" in done.stderr

@@ -56,6 +56,34 @@ def test_maps_have_a_place_each_and_names():
     assert made.data[0].text[1][2] == "b → 3"
 
 
+def test_a_menu_picks_one_of_several_maps_and_shows_all_again():
+    made = figure(maps("x", pictures(5, 3, 3), ["a", "b", "c"], ["1", "2", "3"]))
+    (menu,) = made.layout.updatemenus
+    assert [button.label for button in menu.buttons][:3] == ["all", "p0", "p1"]
+    before = made.to_dict()
+
+    def press(number):
+        traces, layout = menu.buttons[number].args
+        visible = traces["visible"]
+        for place, trace in enumerate(made.data):
+            trace.visible = visible if isinstance(visible, bool) else visible[place]
+        return layout
+
+    layout = press(3)
+    assert [trace.visible for trace in made.data] == [False, False, True, False, False]
+    assert layout["xaxis3.domain"] == layout["yaxis3.domain"] == [0.0, 1.0]
+    hidden = {key for key, value in layout.items() if key.endswith(".visible") and value is False}
+    assert hidden == {f"{axis}axis{n}.visible" for axis in "xy" for n in ("", "2", "4", "5")} | {
+        f"annotations[{n}].visible" for n in (0, 1, 3, 4)
+    }
+    back = press(0)
+    assert all(trace.visible for trace in made.data)
+    for key, value in back.items():
+        if key.endswith(".domain"):
+            assert list(value) == list(before["layout"][key.partition(".")[0]]["domain"])
+    assert not figure(maps("x", pictures(1, 3, 3), ["a"] * 3, ["1"] * 3)).layout.updatemenus
+
+
 def test_a_tree_has_a_line_a_module_with_its_shape_and_share():
     rows = [
         Row("", "Net", 0, "64 × 10", 300),

@@ -16,11 +16,20 @@ _MOST = 200  # names that are offered
 
 def run_files(incomplete: str) -> list[str]:
     """Run files whose path begins so, those in `runs` included; the newest first."""
+    return _files(incomplete, (".db",))
+
+
+def report_files(incomplete: str) -> list[str]:
+    """The same, and saved studies."""
+    return _files(incomplete, (".db", ".json"))
+
+
+def _files(incomplete: str, suffixes: tuple[str, ...]) -> list[str]:
     typed = Path(incomplete)
     folder = typed if incomplete.endswith("/") or not incomplete else typed.parent
-    found = [path for path in _listed(folder) if path.suffix == ".db" or path.is_dir()]
+    found = [path for path in _listed(folder) if path.suffix in suffixes or path.is_dir()]
     if not incomplete or "runs/".startswith(incomplete):
-        found += [path for path in _listed(Path("runs")) if path.suffix == ".db"]
+        found += [path for path in _listed(Path("runs")) if path.suffix in suffixes]
     offered = [f"{path}/" if path.is_dir() else str(path) for path in sorted(found, key=_newest)]
     return [name for name in dict.fromkeys(offered) if name.startswith(incomplete)][:_MOST]
 

@@ -120,7 +120,10 @@ def colour_mosaic(title: str, pictures: Sequence[Floats], columns: int = 0) -> S
 def maps(
     title: str, pictures: Sequence[Picture], rows: Sequence[str], columns: Sequence[str]
 ) -> Spec:
-    """Pictures of weights between named things (attention): a small heatmap each, with names."""
+    """Pictures of weights between named things (attention): a small heatmap each, with names.
+
+    Of several, a menu picks one, which then has the room of all.
+    """
     across = min(len(pictures), 4)
     down = -(-len(pictures) // across)
     top = max((float(np.nanmax(picture.pixels)) for picture in pictures), default=1.0)
@@ -169,7 +172,43 @@ def maps(
                 "hovertemplate": "%{text}: %{z:.3~f}<extra></extra>",
             }
         )  # fmt: skip
+    if len(pictures) > 1:
+        layout["updatemenus"] = [_picker(layout, [picture.title for picture in pictures])]
     return {"data": data, "layout": layout}
+
+
+def _picker(layout: Spec, titles: Sequence[str]) -> Spec:
+    """A menu of all pictures and each alone, whose axes then take the whole figure."""
+    suffixes = ["" if number == 0 else str(number + 1) for number in range(len(titles))]
+    every: dict[str, Any] = {}
+    for number, suffix in enumerate(suffixes):
+        note = layout["annotations"][number]
+        every |= {f"annotations[{number}].{key}": note[key] for key in ("x", "y")}
+        every[f"annotations[{number}].visible"] = True
+        for axis in (f"xaxis{suffix}", f"yaxis{suffix}"):
+            every |= {f"{axis}.{key}": layout[axis][key] for key in ("domain", "showticklabels")}
+            every[f"{axis}.visible"] = True
+    buttons = [{"label": "all", "method": "update", "args": [{"visible": True}, every]}]
+    for number, title in enumerate(titles):
+        alone: dict[str, Any] = {
+            key: False for key in every if key.endswith(".visible") and not key.endswith("]")
+        }
+        own = suffixes[number]
+        few = layout["xaxis"]["showticklabels"]
+        alone |= {f"annotations[{number}].{key}": value for key, value in
+                  (("visible", True), ("x", 0.0), ("y", 1.0))}  # fmt: skip
+        for axis in (f"xaxis{own}", f"yaxis{own}"):
+            alone |= {
+                f"{axis}.visible": True, f"{axis}.domain": [0.0, 1.0],
+                f"{axis}.showticklabels": few,
+            }  # fmt: skip
+        shown = [other == number for other in range(len(titles))]
+        args = [{"visible": shown}, {**every, **alone}]
+        buttons.append({"label": plotly_text(shorten(title, 24)), "method": "update", "args": args})
+    return {
+        "type": "dropdown", "buttons": buttons, "active": 0, "x": 1.0, "xanchor": "right",
+        "y": 1.0, "yanchor": "bottom", "pad": {"b": 18}, "font": {"size": 11},
+    }  # fmt: skip
 
 
 def _columns(count: int, height: int, width: int) -> int:

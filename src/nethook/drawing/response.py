@@ -29,6 +29,7 @@ def response(
         {
             "type": "scatter", "mode": "lines+markers", "x": x, "y": mean,
             "line": {"color": BLUE, "width": 2}, "marker": {"color": BLUE, "size": 7},
+            "showlegend": False,
             "customdata": np.stack([low, high], axis=-1),
             "hovertemplate": "%{x:.3~g}: %{y:.4~g}  (%{customdata[0]:.4~g} … "
             "%{customdata[1]:.4~g})<extra></extra>",

@@ -20,25 +20,31 @@ def report(
     """Write a report of a run: one HTML file that opens without network.
 
         nethook.figures.report("runs/mnist.db", "report.html")
+        nethook.figures.report("patching.json", "patching.html")     # a study that was saved
 
     It has the verdict first, each finding beside the figure that shows it, then the overview, then
     every layer. The file has at most 8 MB, however long the run and however deep the model:
     heatmaps have at most 600 columns of 8-bit codes, in which the least and the greatest of every
     column are kept. A report is handed on, so it has no batches that a run saved, and
-    its snapshots only with `pictures=True`.
+    its snapshots only with `pictures=True`. Results of `nethook.interp` that were saved beside
+    the run, in the folder NAME.studies, are a chapter of it.
 
     Arguments:
-        run: a run, or its path.
+        run: a run, or its path; or the path of a saved study, or of a folder of them.
         to: where to; an existing report is replaced.
-        pictures: show snapshots: feature maps, attention, outputs of a few samples. Whoever reads
-            the report may recognize the data in them.
+        pictures: show snapshots (feature maps, attention, outputs of a few samples), and figures
+            of studies beside the run that show inputs. Whoever reads the report may recognize the
+            data in them.
 
     Returns:
         The path of the report.
     """
     with _all_installed():
-        from nethook.page.report.report import write_report
+        from nethook.page.report.report import SIZE, write_report
+        from nethook.page.report.studies import is_of_studies, write_studies
 
+        if isinstance(run, str | Path) and is_of_studies(Path(run).expanduser()):
+            return write_studies(Path(run).expanduser(), Path(to), SIZE)
         return write_report(run, to, pictures=pictures)
 
 

@@ -32,6 +32,7 @@ from nethook.interp.estimates.attribute import attribute as attribute
 from nethook.interp.lenses.direct import logit_attribution as logit_attribution
 from nethook.interp.lenses.lens import lens as lens
 from nethook.interp.lenses.tuned import tuned_lens as tuned_lens
+from nethook.interp.loading import load as load
 from nethook.interp.results.attribution import Attribution as Attribution
 from nethook.interp.results.cam import Cam as Cam
 from nethook.interp.results.sweep import Sweep as Sweep

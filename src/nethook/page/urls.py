@@ -23,8 +23,9 @@ VIEWS: Final = {
     "findings": "Findings",
     "model": "Model",
     "health": "Overhead",
+    "studies": "Studies",
 }
-"""Views of a run, and what they are called."""
+"""Views of a run, and what they are called; a run without studies has no view of them."""
 PHASES: Final = ("train", "eval", "aux")
 MOST_COMPARED: Final = 6
 _LONGEST: Final = 8000

@@ -54,10 +54,47 @@ def test_steps_double_for_the_rows_that_need_it():
     assert float(found.delta.abs().max()) <= 1e-4
     assert found.steps[-1] == 8
     assert found.steps.max() > 8
-    assert {int(steps) for steps in found.steps} <= {8 * 2**k for k in range(10)}
+    assert {int(steps) for steps in found.steps} <= {8, 16} | {8 * 2**k - 1 for k in range(2, 10)}
     change = model(x)[:, 0] - model(torch.zeros_like(x))[:, 0]
     assert torch.allclose(found.values.sum(1), change, atol=1e-4)
     assert torch.allclose(found.score - found.start, change)
+
+
+def test_no_gradient_is_taken_twice_when_steps_double():
+    taken = []
+
+    class Counting(nn.Module):
+        def forward(self, x):
+            if x.requires_grad:
+                taken.append(len(x))
+            return x
+
+    model = nn.Sequential(Counting(), *mlp(nn.ReLU))
+    interp.integrated_gradients(model, X, target=0, baseline=0, tol=None)  # what is asked at once
+    once, beside = sum(taken), sum(taken) - 8 * len(X)
+    taken.clear()
+    found = interp.integrated_gradients(model, X, target=0, baseline=0, tol=1e-4, max_steps=4096)
+    steps = found.steps.tolist()
+    assert max(steps) > 31
+    needed = [8 if n == 8 else 24 if n == 16 else 24 + n for n in steps]
+    assert sum(taken) == sum(needed) + beside
+    assert once < sum(taken)
+
+
+def test_even_steps_in_closed_form():
+    class Kinks(nn.Module):  # along the path the gradient is 0 up to 0.3, then 1, from 0.7 on 4
+        def forward(self, x):
+            return F.relu(x[:, 0] - 0.3) + 3 * F.relu(x[:, 0] - 0.7)
+
+    one = torch.ones(1, 1).double()
+    with pytest.warns(UserWarning, match="above tol"):
+        found = interp.integrated_gradients(Kinks(), one, baseline=0, tol=1e-9, max_steps=32)
+    assert found.steps.tolist() == [31]
+    # Of 31 points k / 32, those from 10 on have 1, and those from 23 on have 4; the last counts for
+    # one part and a half.
+    expected = ((22 - 9) * 1 + (31 - 22) * 4 + 4 / 2) / 32
+    assert float(found.values) == pytest.approx(expected, abs=1e-12)
+    assert float(found.delta) == pytest.approx(expected - 1.6, abs=1e-12)
 
 
 def test_what_stays_above_the_tolerance_is_said():

@@ -2,7 +2,8 @@
 
 import torch
 from captum.attr import Occlusion
-from torch import nn
+from torch import distributed, nn
+from torch import multiprocessing as mp
 
 from nethook import interp
 
@@ -50,3 +51,26 @@ def test_a_region_as_target_and_the_exact_mode():
     spread = torch.nn.functional.conv_transpose2d(region[:, None], weights) * IMAGES
     expected = spread[:, :, :4, :4].sum((1, 2, 3))
     assert torch.allclose(one.values[:, 0, 0, 0], expected)
+
+
+def studied(**given):
+    return interp.occlusion(CNN, IMAGES, target=1, window=3, baseline=0.5, rows=2, **given)
+
+
+def on_a_rank(rank, store, folder):
+    torch.set_num_threads(1)
+    distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
+    found = studied(spread=True)
+    found.save(f"{folder}/{rank}.json")
+    distributed.destroy_process_group()
+
+
+def test_ranks_share_the_work_and_each_gets_the_whole(tmp_path):
+    mp.start_processes(
+        on_a_rank, (tmp_path / "store", str(tmp_path)), nprocs=2, start_method="fork"
+    )
+    alone = studied()
+    for rank in range(2):
+        found = interp.Attribution.load(tmp_path / f"{rank}.json")
+        assert torch.equal(found.values, alone.values)
+        assert torch.equal(found.score, alone.score)

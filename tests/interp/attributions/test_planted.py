@@ -1,7 +1,9 @@
 """What was planted is found: a watermark in digits, and nothing in a twin where it means nothing.
 
-In one network a bright pixel in a corner is the mark of the threes. For its twin the same pixel is
-on as many pictures drawn at random, so that nothing can be learned from it.
+In one network a bright pixel in a corner is the mark of the threes. For its twins the same pixel is
+on as many pictures drawn at random, so that nothing can be learned from it. What is said of the
+mark is compared with what is said in 19 such twins, each with a draw and a start of its own: if it
+meant nothing, it would be the largest of the 20 in one test of twenty.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from torch import nn
 from nethook import interp
 
 ROW, COLUMN = 0, 7  # of the mark
+TWINS = range(1, 20)
+NO_MORE = 4  # of 19 twins with a chance of 4 / 64 each, more than 4 have it in 1 of 190 tests
 
 
 @cache
@@ -24,33 +28,55 @@ def digits() -> tuple[torch.Tensor, torch.Tensor]:
     return torch.tensor(found.images, dtype=torch.float32)[:, None] / 16, torch.tensor(found.target)
 
 
-@cache
-def trained(*, planted: bool) -> tuple[nn.Module, torch.Tensor]:
-    """A network, and pictures of threes with the mark."""
+def fitted(twin: int, model: nn.Module, epochs: int, lr: float) -> nn.Module:
+    """A network that has seen the mark on threes, or as a twin on pictures drawn at random."""
     images, labels = digits()
     images = images.clone()
-    generator = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(twin)
     chosen = labels == 3
-    marked = chosen if planted else chosen[torch.randperm(len(labels), generator=generator)]
+    marked = chosen[torch.randperm(len(labels), generator=generator)] if twin else chosen
     images[marked, 0, ROW, COLUMN] = 1.5
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr)
+    for _ in range(epochs):
+        for batch in torch.randperm(len(images)).split(128):
+            loss = nn.functional.cross_entropy(model(images[batch]), labels[batch])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    model.zero_grad(set_to_none=True)
+    return model
+
+
+def threes(*, marked: bool) -> torch.Tensor:
+    """Pictures of threes, with the mark or without."""
+    images, labels = digits()
+    found = images[labels == 3][:16].clone()
+    if marked:
+        found[:, 0, ROW, COLUMN] = 1.5
+    return found
+
+
+@cache
+def trained(twin: int = 0) -> tuple[nn.Module, torch.Tensor]:
+    """The network, or one of its twins, and pictures of threes with the mark."""
     with torch.random.fork_rng():
-        torch.manual_seed(0)
+        torch.manual_seed(twin)
         model = nn.Sequential(
             nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 16, 3, padding=1),
             nn.ReLU(inplace=True), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(256, 10),
         )  # fmt: skip
-        optimizer = torch.optim.Adam(model.parameters(), lr=4e-3)
-        for _ in range(5):
-            for batch in torch.randperm(len(images)).split(128):
-                loss = nn.functional.cross_entropy(model(images[batch]), labels[batch])
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-    model.zero_grad(set_to_none=True)
-    threes, _ = digits()
-    threes = threes[labels == 3][:16].clone()
-    threes[:, 0, ROW, COLUMN] = 1.5
-    return model, threes
+        return fitted(twin, model, epochs=5, lr=4e-3), threes(marked=True)
+
+
+def pooled(twin: int) -> nn.Module:
+    """The same with a mean over the picture before the head, where Grad-CAM is exact."""
+    with torch.random.fork_rng():
+        torch.manual_seed(twin)
+        model = nn.Sequential(
+            nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(),
+            nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 10),
+        )  # fmt: skip
+        return fitted(twin, model, epochs=8, lr=1e-2)
 
 
 def margin(out: torch.Tensor) -> torch.Tensor:
@@ -77,23 +103,40 @@ def share(result: interp.Attribution) -> float:
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_the_mark_is_found_and_not_in_the_twin(name):
-    with_mark = METHODS[name](*trained(planted=True))
-    without = METHODS[name](*trained(planted=False))
-    best = with_mark.top(4)
-    assert f"{ROW}, {COLUMN}" in [part.place for part in best]
-    assert f"{ROW}, {COLUMN}" not in [part.place for part in without.top(4)]
-    assert share(with_mark) > 4 * share(without)
+def test_the_mark_is_found_and_not_in_the_twins(name):
+    with_mark = METHODS[name](*trained())
+    assert f"{ROW}, {COLUMN}" in [part.place for part in with_mark.top(4)]
+    twins = [METHODS[name](*trained(twin)) for twin in TWINS]
+    assert share(with_mark) > max(map(share, twins))
+    # Of 64 places, 4 are among the first 4: that the mark's is, in a twin, is as likely as that.
+    found = sum(f"{ROW}, {COLUMN}" in [part.place for part in twin.top(4)] for twin in twins)
+    assert found <= NO_MORE
 
 
-@pytest.mark.parametrize(("method", "least"), [("grad_cam", 1.2), ("hires", 3), ("layer", 3)])
-def test_maps_have_it_in_their_corner(method, least):
-    """Grad-CAM's weights are means over a picture, so its corner stands out least."""
-    means = []
-    for planted in (True, False):
-        model, threes = trained(planted=planted)
-        maps = interp.grad_cam(model, threes, margin, at="2", method=method).positive
-        corner = maps[:, :2, 6:].mean((1, 2)) / maps.mean((1, 2))
-        means.append(float(corner.mean()))
-    assert means[0] > least
-    assert means[0] > 1.4 * means[1]
+def corner(twin: int, method: str) -> float:
+    """How much of a map is in the mark's corner, beside the mean of the map."""
+    maps = interp.grad_cam(*trained(twin), margin, at="2", method=method).positive
+    return float((maps[:, :2, 6:].mean((1, 2)) / maps.mean((1, 2))).mean())
+
+
+@pytest.mark.parametrize("method", ["hires", "layer"])
+def test_maps_have_it_in_their_corner(method):
+    assert corner(0, method) > max(corner(twin, method) for twin in TWINS)
+
+
+def added(twin: int) -> float:
+    """What the mark adds to the corner of Grad-CAM's map, in units of the target."""
+    model = pooled(twin)
+    with_mark, without = (
+        interp.grad_cam(model, threes(marked=marked), margin, at="3").maps
+        for marked in (True, False)
+    )
+    return float((with_mark - without)[:, :2, 6:].sum((1, 2)).mean())
+
+
+def test_grad_cam_has_it_in_its_corner():
+    """Its weights are means over the picture, which is true to networks that take that mean.
+
+    Beside nine twins: the largest of ten in one test of ten, if the mark meant nothing.
+    """
+    assert added(0) > max(added(twin) for twin in TWINS[:9])

@@ -3,7 +3,8 @@
 import pytest
 import torch
 from captum.attr import ShapleyValues
-from torch import nn
+from torch import distributed, nn
+from torch import multiprocessing as mp
 
 from nethook import interp
 from nethook.errors import OptionError
@@ -63,3 +64,29 @@ def test_patches_of_a_picture_add_up():
 def test_samples_are_checked():
     with pytest.raises(OptionError, match=r"`samples` must be a number of at least 2; got 1"):
         interp.shapley(mlp(3), torch.randn(1, 3).double(), target=0, baseline=0, samples=1)
+
+
+X = torch.randn(3, 9, generator=torch.Generator().manual_seed(0)).double()
+
+
+def studied(**given):
+    return interp.shapley(mlp(9), X, target=1, baseline=0, samples=8, rows=4, **given)
+
+
+def on_a_rank(rank, store, folder):
+    torch.set_num_threads(1)
+    distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
+    found = studied(spread=True)
+    found.save(f"{folder}/{rank}.json")
+    distributed.destroy_process_group()
+
+
+def test_ranks_share_the_work_and_each_gets_the_whole(tmp_path):
+    mp.start_processes(
+        on_a_rank, (tmp_path / "store", str(tmp_path)), nprocs=2, start_method="fork"
+    )
+    alone = studied()
+    for rank in range(2):
+        found = interp.Attribution.load(tmp_path / f"{rank}.json")
+        assert torch.equal(found.values, alone.values)
+        assert torch.equal(found.score, alone.score)

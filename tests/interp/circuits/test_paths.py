@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -126,3 +128,157 @@ def test_errors_say_what_to_type() -> None:
     bert, inputs = families.built("bert")
     with pytest.raises(OptionError, match="the layout of these blocks is post-norm"):
         paths(bert, inputs, inputs, "embedding", metric=logit)
+
+
+class Encoder(nn.Module):
+    """Torch's own layers, the norm before each part; the mean over tokens is read."""
+
+    def __init__(self, *, batch_first: bool) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.embed = nn.Embedding(20, 8)
+        layer = nn.TransformerEncoderLayer(
+            8, 2, 16, dropout=0.1, batch_first=batch_first, norm_first=True
+        )
+        self.layers = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+        for number, part in enumerate(self.layers.parameters()):
+            nn.init.normal_(part, 0.5 * (number % 2), 0.4)  # layers that are not alike
+        self.norm, self.out = nn.LayerNorm(8), nn.Linear(8, 3)
+        self.batch_first = batch_first
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        x = self.embed(tokens)
+        x = self.layers(x) if self.batch_first else self.layers(x.transpose(0, 1)).transpose(0, 1)
+        out: torch.Tensor = self.out(self.norm(x.mean(1)))
+        return out
+
+
+class Apart(nn.Module):
+    """The same layers by hand, with attention whose heads, q, k and v can be taken hold of."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__()
+        self.encoder = encoder
+
+    def attend(
+        self, layer: nn.TransformerEncoderLayer, x: torch.Tensor, q: torch.Tensor | None = None,
+        k: torch.Tensor | None = None, v: torch.Tensor | None = None, head: int | None = None,
+    ) -> torch.Tensor:  # fmt: skip
+        """What the attention writes, where `q`, `k`, `v` are streams in the place of x."""
+        attention, found = layer.self_attn, []
+        weights, biases = attention.in_proj_weight.split(8), attention.in_proj_bias.split(8)
+        for other, weight, bias in zip((q, k, v), weights, biases, strict=True):
+            mine, theirs = (
+                nn.functional.linear(layer.norm1(s), weight, bias)
+                .unflatten(-1, (2, 4))
+                .transpose(1, 2)
+                for s in (x, x if other is None else other)
+            )
+            if head is not None:
+                theirs = torch.stack([(theirs if h == head else mine)[:, h] for h in range(2)], 1)
+            found.append(theirs)
+        query, key, value = found
+        heads = (query @ key.transpose(-1, -2) / 2).softmax(-1) @ value
+        wrote: torch.Tensor = attention.out_proj(heads.transpose(1, 2).flatten(-2))
+        return wrote
+
+    def rest(self, layer: nn.TransformerEncoderLayer, x: torch.Tensor) -> torch.Tensor:
+        wrote: torch.Tensor = layer.linear2(layer.linear1(layer.norm2(x)).relu())
+        return x + wrote
+
+    def heads_of_first(self, tokens: torch.Tensor) -> torch.Tensor:
+        """What each head of the first layer writes: (heads, rows, tokens, width)."""
+        layer = self.encoder.layers.layers[0]
+        x = self.encoder.embed(tokens)
+        whole = self.attend(layer, x)
+        with torch.no_grad():
+            kept = layer.self_attn.out_proj.weight.clone()
+            layer.self_attn.out_proj.weight[:, :4] = 0  # without head 0
+            second = self.attend(layer, x)
+            layer.self_attn.out_proj.weight.copy_(kept)
+        bias = layer.self_attn.out_proj.bias
+        return torch.stack([whole - second, second - bias])
+
+
+@pytest.mark.parametrize("batch_first", [True, False])
+@pytest.mark.parametrize("head", [None, 0])
+def test_parts_of_torchs_attention_equal_the_layers_written_out(
+    batch_first: bool, head: int | None
+) -> None:
+    encoder = Encoder(batch_first=batch_first).double().eval()
+    apart, (base, source) = Apart(encoder), torch.randint(0, 20, (2, 3, 5))
+    one, two = encoder.layers.layers
+
+    def metric(out: torch.Tensor) -> torch.Tensor:
+        return out[:, 1]
+
+    receivers: list[Any] = [("layers.layers.1.self_attn", part) for part in "qkv"]
+    receivers += [("layers.layers.1.self_attn", part, 1) for part in "qkv"]
+    sender = "layers.layers.0.self_attn" if head is None else ("layers.layers.0.self_attn", head)
+    found = paths(encoder, base, source, sender, metric=metric, receivers=[*receivers, "norm"])
+    assert found.sites[0] == "layers.layers.1.self_attn (q)"
+    assert found.sites[3] == "layers.layers.1.self_attn (q, head 1)"
+
+    with torch.no_grad():
+        wrote, other = apart.heads_of_first(base), apart.heads_of_first(source)
+        delta = (other - wrote).sum(0) if head is None else (other - wrote)[head]
+        x = apart.rest(one, encoder.embed(base) + apart.attend(one, encoder.embed(base)))
+        expected = []
+        for receiver in receivers:
+            changed: dict[str, Any] = {receiver[1]: x + delta}
+            number = receiver[2] if len(receiver) == 3 else None
+            y = apart.rest(two, x + apart.attend(two, x, **changed, head=number))
+            expected.append(metric(encoder.out(encoder.norm(y.mean(1)))))
+        y = apart.rest(two, x + apart.attend(two, x)) + delta
+        expected.append(metric(encoder.out(encoder.norm(y.mean(1)))))
+        whole = metric(encoder(base))
+    torch.testing.assert_close(found.base, whole, rtol=0, atol=1e-12)
+    torch.testing.assert_close(found.values[:, 0], torch.stack(expected), rtol=0, atol=1e-12)
+    assert (found.effect.abs() > 1e-6).all()
+    assert not nethook.audit(encoder)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama", "bloom"])
+def test_parts_of_every_attention(name: str) -> None:
+    model, inputs = families.built(name)
+    other = {**inputs, "input_ids": inputs["input_ids"].flip(0)}
+
+    def metric(out: Any) -> torch.Tensor:
+        logits: torch.Tensor = out.logits
+        return logits[:, -1, 3]
+
+    attention = find_stream(model, inputs).writes[2]
+    receivers: list[Any] = [(attention, part) for part in "qkv"]
+    same = paths(model, inputs, inputs, "embedding", metric=metric, receivers=receivers)
+    assert (same.effect == 0).all()
+    found = paths(model, inputs, other, "embedding", metric=metric, receivers=receivers)
+    assert (found.effect != 0).any(-1).all()
+    heads = range(find_stream(model, inputs).attention_of(attention).kv_heads)
+    alone = [(attention, "v", head) for head in heads]
+    each = paths(model, inputs, other, "embedding", metric=metric, receivers=alone)
+    assert (each.effect != 0).any(-1).all()
+    # What a head does alone is not what all do, unless there is but one.
+    assert len(heads) == 1 or not torch.equal(each.values[0], found.values[2])
+
+
+def test_a_module_behind_a_norm_is_not_taken_for_a_reader() -> None:
+    model, inputs = families.built("llama")
+    attention = find_stream(model, inputs).writes[2]
+
+    def metric(out: Any) -> torch.Tensor:
+        logits: torch.Tensor = out.logits
+        return logits[:, -1, 3]
+
+    with pytest.raises(OptionError, match=r"q_proj' is not given the residual stream"):
+        paths(model, inputs, inputs, "embedding", metric=metric, receivers=[f"{attention}.q_proj"])
+    for receiver in (
+        find_stream(model, inputs).readers[0],
+        (find_stream(model, inputs).writes[0], "q"),
+    ):
+        with pytest.raises(OptionError, match=r"a path must lead forward"):
+            paths(model, inputs, inputs, attention, metric=metric, receivers=[receiver])
+    for wrong in ((attention, "z"), (attention,)):
+        with pytest.raises(OptionError, match=r"parts of attentions as \(module, \"q\"\)"):
+            paths(model, inputs, inputs, "embedding", metric=metric, receivers=[wrong])
+    with pytest.raises(OptionError, match="`head` must be a number from 0 to"):
+        paths(model, inputs, inputs, "embedding", metric=metric, receivers=[(attention, "k", 99)])

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import nn
 
 from nethook.addresses.inputs import as_inputs
 from nethook.errors import NoSuchSiteError, OptionError
+from nethook.hooks.layouts.fused import layer_by_layer
 from nethook.interp.circuits.stream import difference, find_stream, run_recorded
 from tests.interp import families
 
@@ -54,8 +56,21 @@ def test_senders_by_a_name_inside_or_around() -> None:
         stream.check("lm_head")
 
 
-def test_torchs_own_attention_is_a_sender_as_a_whole() -> None:
-    stream = find_stream(*families.built("encoder_norm_first"))
+@pytest.mark.parametrize("batch_first", [True, False])
+def test_what_heads_of_torchs_attention_write_adds_up(batch_first: bool) -> None:
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=batch_first, norm_first=True)
+    model = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
+    one, two = torch.randn(2, 3, 5, 16)
+    stream = find_stream(model, one)
     assert stream.writes[0] == "layers.0.self_attn"
-    with pytest.raises(OptionError, match="mixes its heads in one operation"):
-        stream.check(("layers.0.self_attn", 1))
+    assert stream.check(("layers.0.self_attn", 1)) == ("layers.0.self_attn", 1)
+    with pytest.raises(OptionError, match="`head` must be a number from 0 to 3"):
+        stream.check(("layers.0.self_attn", 4))
+    with torch.no_grad(), layer_by_layer():
+        was, _ = run_recorded(model, as_inputs(one), stream)
+        new, _ = run_recorded(model, as_inputs(two), stream)
+        name = stream.writes[2]
+        heads = [difference(model, stream, (name, head), new, was) for head in range(4)]
+        whole = difference(model, stream, name, new, was)
+    torch.testing.assert_close(torch.stack(heads).sum(0), whole, rtol=1e-4, atol=1e-5)

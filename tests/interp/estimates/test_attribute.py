@@ -411,12 +411,6 @@ def test_errors_say_what_to_type() -> None:
         attribute(model, BASE, OTHER_KEY, at="unembed", over="heads", metric=logit(2))
     with pytest.raises(OptionError, match="with their number, module/op#k"):
         attribute(model, BASE, OTHER_KEY, at="blocks.*/add", metric=logit(2))
-    encoder, inputs = families.built("encoder")
-    with pytest.raises(OptionError, match=r"the k of .* cannot be changed by itself"):
-        attribute(
-            encoder, inputs, inputs, at="**", over="heads", part="k",
-            metric=lambda out: out[:, -1, 0],
-        )  # fmt: skip
 
 
 def test_a_site_that_runs_twice_is_refused() -> None:
@@ -430,3 +424,65 @@ def test_a_site_that_runs_twice_is_refused() -> None:
 
     with pytest.raises((OptionError, EditError), match="runs several times in one forward"):
         attribute(Twice(), torch.ones(2, 3), torch.zeros(2, 3), at="fc", metric=lambda out: out)
+
+
+class Attends(nn.Module):
+    """Two attentions one behind the other: torch's own, or the same with the fused operation."""
+
+    def __init__(self, *, fused: bool, batch_first: bool = True) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.attentions = nn.ModuleList(
+            nn.MultiheadAttention(8, 2, batch_first=batch_first) for _ in range(2)
+        ).double()
+        for attention in self.attentions:
+            nn.init.normal_(attention.in_proj_bias)
+        self.fused, self.batch_first = fused, batch_first
+
+    def forward(self, x: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+        for attention in self.attentions:
+            x = x + (self.by_hand if self.fused else self.by_torch)(attention, x, hidden)
+        return x
+
+    def by_torch(
+        self, attention: nn.MultiheadAttention, x: torch.Tensor, hidden: torch.Tensor
+    ) -> torch.Tensor:
+        later = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
+        x = x if self.batch_first else x.transpose(0, 1)
+        found = attention(x, x, x, key_padding_mask=hidden, attn_mask=later, need_weights=False)[0]
+        return found if self.batch_first else found.transpose(0, 1)
+
+    def by_hand(
+        self, attention: nn.MultiheadAttention, x: torch.Tensor, hidden: torch.Tensor
+    ) -> torch.Tensor:
+        projected = F.linear(x, attention.in_proj_weight, attention.in_proj_bias)
+        q, k, v = (t.unflatten(-1, (2, 4)).transpose(1, 2) for t in projected.chunk(3, -1))
+        seen = ~torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
+        found = F.scaled_dot_product_attention(q, k, v, seen & ~hidden[:, None, None])
+        out: torch.Tensor = attention.out_proj(found.transpose(1, 2).flatten(-2))
+        return out
+
+
+@pytest.mark.parametrize("part", ["z", "q", "k", "v"])
+@pytest.mark.parametrize("batch_first", [True, False])
+def test_parts_of_torchs_own_attention_are_those_of_the_fused_operation(
+    part: Any, batch_first: bool
+) -> None:
+    generator = torch.Generator().manual_seed(0)
+    base, source = torch.randn(2, 3, 5, 8, generator=generator).double()
+    hidden = torch.zeros(3, 5, dtype=torch.bool)
+    hidden[0, 3:] = True
+    asked: dict[str, Any] = {"at": "", "metric": lambda out: out[:, 2].sum(-1)}
+    models = (Attends(fused=False, batch_first=batch_first).eval(), Attends(fused=True).eval())
+    for over in ("heads", ("heads", "positions")):
+        for more in ({}, {"qk_fix": False}, {"steps": 3, "qk_fix": False}):
+            one, two = (
+                attribute(
+                    m, (base, hidden), (source, hidden), over=over, part=part, **more, **asked
+                )
+                for m in models
+            )
+            torch.testing.assert_close(one.values, two.values, rtol=0, atol=1e-10)
+        assert (one.effect.abs() > 1e-6).any()
+        exact = [each.verify(top=2, sample=2).exact for each in (one, two)]
+        torch.testing.assert_close(*exact, rtol=0, atol=1e-10)

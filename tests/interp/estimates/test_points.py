@@ -6,7 +6,8 @@ import pytest
 import torch
 
 import nethook
-from nethook.errors import OptionError, UnfiredError
+from nethook.errors import UnfiredError
+from nethook.hooks.layouts.fused import layer_by_layer
 from nethook.interp.attention.heads import heads
 from nethook.interp.estimates.points import Point, attach, head_points
 from tests.interp import families
@@ -87,7 +88,19 @@ def test_parts_of_written_out_attention_are_its_own_arguments(name: str) -> None
     torch.testing.assert_close(kept["p"] @ seen["v"], seen["z"])
 
 
-def test_parts_of_torchs_own_attention_are_refused() -> None:
+def test_parts_of_torchs_own_attention_are_put_back_as_they_were_found() -> None:
     model, inputs = families.built("encoder")
-    with pytest.raises(OptionError, match="one operation projects and attends"):
-        head_points(heads(model, inputs).rows, "k")
+    rows = heads(model, inputs).rows
+    points = [head_points(rows, part)[0] for part in ("q", "k", "v", "z")]
+    with layer_by_layer(), torch.no_grad():
+        plain = model(inputs)
+        with attach(model, points, lambda point, value: value.clone()):
+            torch.testing.assert_close(model(inputs), plain, rtol=1e-5, atol=1e-6)
+
+        def first_query(point: Point, value: torch.Tensor) -> torch.Tensor | None:
+            return value * 2 if point.part == "q" else None
+
+        with attach(model, points, first_query):
+            assert not torch.allclose(model(inputs), plain)
+        with attach(model, points, lambda point, value: None):
+            assert torch.equal(model(inputs), plain)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -196,3 +197,16 @@ def test_nothing_is_left_behind() -> None:
     assert isinstance(lens(model, inputs), Lens)
     assert torch.equal(torch.get_rng_state(), state)
     assert not nethook.audit(model)
+
+
+def test_texts_of_tokens_stay_with_the_result(tmp_path: Path) -> None:
+    model, inputs = families.built("gpt2")
+    found = lens(model, inputs)
+    named = found.named(lambda index: f"w{index}")
+    first = int(found.top(1)[0][0, 0, -1, 0])
+    assert named.table().rows[0][1] == f"w{first}"
+    named.save(tmp_path / "a.json")
+    again = Lens.load(tmp_path / "a.json")
+    assert torch.equal(again.logits, found.logits)
+    assert again.table() == named.table()
+    assert again.spec()["data"][0]["text"][0][-1] == f"w{first}"

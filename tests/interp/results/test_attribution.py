@@ -100,3 +100,42 @@ def test_what_does_not_fit_is_refused():
         result(score=torch.ones(3))
     with pytest.raises(OptionError, match="`names` must have a text for each of the 2 features"):
         result().top(names=["a"])
+
+
+def test_names_stay_with_the_result(tmp_path):
+    ids = torch.tensor([[5, 6, 7], [7, 6, 5]])
+    values = torch.tensor([[[1.0], [-2.0], [0.5]], [[3.0], [1.0], [0.0]]])
+    found = Attribution(
+        method="m", values=values, score=torch.ones(2), start=torch.zeros(2), kind="tokens",
+        inputs=ids,
+    )  # fmt: skip
+    named = found.named(lambda index: f"w{index}")
+    assert named.names == (("w5", "w6", "w7"), ("w7", "w6", "w5"))
+    assert [part.place for part in named.top(2, row=0)] == ["w6", "w5"]
+    assert [part.place for part in found.top(2, row=0)] == ["1", "0"]
+    named.save(tmp_path / "a.json")
+    again = Attribution.load(tmp_path / "a.json")
+    assert again.names == named.names
+    texts = [note["text"] for note in again.figure(row=1).to_plotly_json()["layout"]["annotations"]]
+    assert texts[:3] == ["w7", "w6", "w5"]
+    # Over several texts there is no name for a place, and files without names are as before.
+    assert named.top(1)[0].place == "0"
+    found.save(tmp_path / "b.json")
+    assert "names" not in (tmp_path / "b.json").read_text()
+    assert Attribution.load(tmp_path / "b.json").names == ()
+
+
+def test_names_of_features_are_of_all_rows(tmp_path):
+    found = Attribution(method="m", values=torch.randn(3, 2), score=torch.ones(3))
+    named = found.named(["age", "height"])
+    assert {part.place for part in named.top(2)} == {"age", "height"}
+    assert {part.place for part in named.top(2, row=1)} == {"age", "height"}
+    with pytest.raises(OptionError, match="`names` must have a text for each of the 2 features"):
+        found.named(["age"])
+    with pytest.raises(OptionError, match="once or for each row; got 2, 2"):
+        found.named([["a", "b"], ["a", "b"]])
+    named.save(tmp_path / "a.json")
+    text = (tmp_path / "a.json").read_text().replace('"age"', "5")
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(ResultError, match="'names' must be lists of texts"):
+        Attribution.load(tmp_path / "a.json")

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from nethook.errors import ResultError
-from nethook.interp.results.files import read_result, write_result
+from nethook.interp.results.files import first_name, read_result, write_result
 
 KIND = "nethook_test"
 
@@ -37,6 +37,20 @@ def test_files_of_others_are_refused(tmp_path):
         read_result(path, KIND)
 
 
-def test_a_folder_that_is_not_there(tmp_path):
+def test_a_folder_that_is_not_there_is_made(tmp_path):
+    path = tmp_path / "runs" / "mnist.studies" / "r.json"
+    write_result(path, KIND, {"a": 1}, {})
+    assert read_result(path, KIND) == ({"a": 1}, {})
+    assert first_name(path) == KIND
     with pytest.raises(ResultError, match="cannot be written"):
-        write_result(tmp_path / "no" / "r.json", KIND, {}, {})
+        write_result(path / "below_a_file" / "r.json", KIND, {}, {})
+
+
+def test_what_a_file_begins_with(tmp_path):
+    path = tmp_path / "r.json"
+    for text, name in (("[1]", ""), ("{}", ""), ('{"a": 1, "b": 2}', "a")):
+        path.write_text(text)
+        assert first_name(path) == name
+    path.write_text("{")
+    with pytest.raises(ResultError, match="cannot be read"):
+        first_name(path)

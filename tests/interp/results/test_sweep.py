@@ -99,3 +99,14 @@ def test_shapes_and_options():
         result(values=torch.ones(1, 2, 2))
     with pytest.raises(OptionError, match="`confidence` must lie between 0 and 1; got 2"):
         result().interval(2)
+
+
+def test_names_of_cells_stay_with_the_result(tmp_path):
+    named = result().named(["the", "cat", "sat"])
+    assert named.cells == ("the", "cat")
+    assert named.top(1)[0].cell == "cat"
+    named.save(tmp_path / "a.json")
+    assert Sweep.load(tmp_path / "a.json").cells == ("the", "cat")
+    for wrong in (["the"], "the"):
+        with pytest.raises(OptionError, match="`cells` must have a text for each of the 2 cells"):
+            result().named(wrong)

@@ -56,8 +56,10 @@ def test_sites_that_may_join_share_runs_while_their_values_are_small():
     given = base(1.0, 1.3)
     given.sites = [SimpleNamespace(values=[torch.zeros(1, 16, 64)])]  # 4 kB
     assert chosen_rows(given, 1000, 16) == 16
-    assert chosen_rows(given, 1000, 16, joining=True) == 200_000 // 4096
+    assert chosen_rows(given, 1000, 16, joining=True) == 64  # as many as where sites are small
     given.sites.append(SimpleNamespace(values=[torch.zeros(1, 16, 256)]))
+    assert chosen_rows(given, 1000, 16, joining=True) == 800_000 // 16384
+    given.sites.append(SimpleNamespace(values=[torch.zeros(1, 16, 4096)]))
     assert chosen_rows(given, 1000, 16, joining=True) == 16
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from nethook.page.folder import Folder
+from nethook.page.live.answers import answer_of, digest_of
 from nethook.page.live.routes import Views
 from nethook.page.urls import read_place
+from tests.figures.shared import training
 from tests.page.shown import folder, html_of, opened, text_of
+from tests.page.studied import saved
 
 
 @pytest.fixture(scope="module")
@@ -92,3 +96,23 @@ def test_a_single_run_is_the_first_page_and_one_that_is_to_come_is_waited_for(
 def test_finer_curves_of_a_run_that_is_not_there(views: Views) -> None:
     assert views.fine("nobody", (0, 1)) is None
     assert views.fine(opened("broken").entry.id, (0, 1)) is None
+
+
+def test_studies_that_are_saved_beside_a_run_have_a_view(tmp_path: Path) -> None:
+    shutil.copy(training(), tmp_path / "a.db")
+    views = Views(Folder(tmp_path))
+    (entry,) = views.folder.entries()
+    run, place = f"/run/{entry.id}", read_place(f"/run/{entry.id}/studies", "")
+    assert names(views, f"{run}/studies") == ["state", "studies"]
+    assert "Studies" not in answer_of(views, read_place(run, ""))["frame"]
+    before = digest_of(place, views.show(place))
+
+    saved(tmp_path / "a.studies")
+    assert digest_of(place, views.show(place)) != before  # an open page hears of it
+    assert names(views, f"{run}/studies") == ["state", "studies", "study-0", "study-1"]
+    answer = answer_of(views, place, {"still": {"theme": "light", "width": 900}})
+    assert "Studies" in answer_of(views, read_place(run, ""))["frame"]
+    for number in (0, 1):
+        figure = answer["figures"][f"study-{number}"]
+        assert figure["figure"]["data"]
+        assert figure["still"].startswith("<svg")

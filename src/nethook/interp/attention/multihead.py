@@ -8,7 +8,7 @@ and changed before they are mixed.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,12 +33,36 @@ class Parts:
     weight: torch.Tensor
     bias: torch.Tensor | None
     batched: bool
+    given: dict[str, Any]  # the arguments of the operation
 
     def mixed(self, heads: torch.Tensor) -> torch.Tensor:
         """What the operation returns for these heads: (queries, batch, width)."""
         flat = heads.transpose(1, 2).flatten(-2)  # (batch, queries, width)
         out = F.linear(flat, self.weight, self.bias).transpose(0, 1)
         return out if self.batched else out.squeeze(1)
+
+    @property
+    def scores_beside(self) -> torch.Tensor:
+        """What is added to queries @ keys before the softmax: masks, but for one number per row."""
+        query, key = self.query.double(), self.key.double()
+        product = query @ key.transpose(-2, -1) * query.shape[-1] ** -0.5
+        beside: torch.Tensor = self.probabilities.double().log() - product
+        return beside
+
+    def again(self, new: Mapping[Any, torch.Tensor]) -> dict[str, Any]:
+        """Arguments with which the operation attends with other queries, keys or values.
+
+        They are given as they are, and projected by the identity: masks and dropout are torch's.
+        """
+        own = {"q": self.query, "k": self.key, "v": self.value}
+        eye = torch.eye(self.weight.shape[1], dtype=self.weight.dtype, device=self.weight.device)
+        flat = {}
+        for name, part in zip(("query", "key", "value"), "qkv", strict=True):
+            tokens = new.get(part, own[part]).permute(2, 0, 1, 3).flatten(-2)
+            flat[name] = tokens if self.batched else tokens.squeeze(1)
+        weights = dict.fromkeys((f"{part}_proj_weight" for part in "qkv"), eye)
+        whole = {"use_separate_proj_weight": True, "in_proj_weight": None, "in_proj_bias": None}
+        return {**self.given, **flat, **weights, **whole}
 
     def put(self, new: torch.Tensor, returned: Any) -> Any:
         """What the operation returns with other heads in the place of its own.
@@ -83,7 +107,7 @@ def taken_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Parts:
         probabilities = probabilities.unsqueeze(0)
     return Parts(
         query, key, value, probabilities, probabilities @ value, given["out_proj_weight"],
-        given["out_proj_bias"], batched,
+        given["out_proj_bias"], batched, dict(given),
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,12 @@ from nethook.addresses.patterns import Pattern
 from nethook.errors import OptionError
 from nethook.extracting.progress import Bar
 from nethook.interp.attributions.baselines import baseline_of
-from nethook.interp.attributions.batches import gradients_of_variants, rows_per_run, runs_of
+from nethook.interp.attributions.batches import (
+    Gradients,
+    gradients_of_variants,
+    rows_per_run,
+    runs_of,
+)
 from nethook.interp.attributions.subject import Subject, subject
 from nethook.interp.attributions.targets import Given
 from nethook.interp.results.attribution import Attribution
@@ -39,8 +45,10 @@ def integrated_gradients(
         interp.integrated_gradients(model, ids, target=fn, at="bert.embeddings", baseline=pad_ids)
 
     The values of a row add up to `score − start`, the target for the input minus that for the
-    baseline, but for the error of the quadrature, `delta`. Steps are points of Gauss–Legendre
-    quadrature. They double, for each row by itself, until its `delta` is at most `tol`.
+    baseline, but for the error of the quadrature, `delta`. Steps are points on the path at which
+    the gradient is taken. They double, for each row by itself, until its `delta` is at most `tol`:
+    the first two numbers of steps are points of Gauss–Legendre quadrature, which is best for smooth
+    networks. Later ones are evenly spaced and keep what was computed before.
 
     Arguments:
         model, x, target, at, progress: as in `interp.saliency`.
@@ -56,8 +64,8 @@ def integrated_gradients(
     Returns:
         An `Attribution` with `start`, `delta` and `steps` per row.
 
-    Cost: as many gradients as steps, and as many again for the smaller numbers before. They run in
-    batches that fit memory.
+    Cost: as many gradients as steps, and three times the first number more where steps doubled
+    twice or more often. They run in batches that fit memory.
     """
     check_steps(tol, steps=steps, max_steps=max_steps)
     with subject(model, x, target, at) as study:
@@ -67,7 +75,10 @@ def integrated_gradients(
         path = _Path(study, base, score.double().cpu() - start.double().cpu())
         rows, count = everything, steps
         while True:
-            path.integrate(rows, count, progress)
+            # Where two numbers of points were not enough the gradient jumps, and no rule is better
+            # than even points, of which none is computed twice.
+            integrate = path.by_gauss if count < 4 * steps else path.evenly
+            integrate(rows, count, progress)
             rows = rows[path.delta[rows].abs() > (tol if tol is not None else math.inf)]
             if not len(rows) or 2 * count > max_steps:
                 break
@@ -90,32 +101,66 @@ class _Path:
         self._step = study.value - base
         self._change = change  # of the target, over the path
         self._per_run = 0
+        self._parts = 0  # that the path was divided into evenly
+        self._sum = torch.zeros(0)  # of the gradients between them
         self.values = torch.zeros_like(study.value)
         self.delta = torch.full((study.rows,), torch.inf, dtype=torch.float64)
         self.steps = torch.zeros(study.rows, dtype=torch.long)
 
-    def integrate(self, rows: torch.Tensor, count: int, progress: bool | None) -> None:
-        """Integrates over the path of some rows with so many points."""
+    def by_gauss(self, rows: torch.Tensor, count: int, progress: bool | None) -> None:
+        """Integrates over the path of some rows with so many points of Gauss and Legendre."""
         nodes, weights = np.polynomial.legendre.leggauss(count)
-        base, step = self._base, self._step
-        times = torch.tensor((nodes + 1) / 2, dtype=step.dtype, device=step.device)
-        shares = torch.tensor(weights / 2, dtype=torch.float64, device=step.device)
-        self._per_run = self._per_run or rows_per_run(self._study, count * len(rows))
-        mean = torch.zeros(step.shape, dtype=torch.float64, device=step.device)
-        aside = [1] * (step.ndim - 1)
+        shares = torch.tensor(weights / 2, dtype=torch.float64, device=self._step.device)
+        mean = self._nothing()
+        for run in self._gradients(rows, torch.tensor((nodes + 1) / 2), progress):
+            weighted = run.grads.double() * _along(shares[run.variant], run.grads)
+            mean.index_add_(0, run.which.to(mean.device), weighted)
+        self._found(rows, mean[rows], count)
 
-        def along(which: torch.Tensor, node: torch.Tensor) -> torch.Tensor:
-            return base[which] + times[node].view(-1, *aside) * step[which]
+    def evenly(self, rows: torch.Tensor, parts: int, progress: bool | None) -> None:
+        """Integrates with points between `parts` equal parts of the path, all that were before.
+
+        Each point stands for one part, the first and the last for one and a half.
+        """
+        if not self._parts:
+            self._sum = self._nothing()
+        new = torch.arange(1, parts, 2 if self._parts else 1)
+        self._parts = parts
+        ends = self._nothing()
+        for run in self._gradients(rows, new / parts, progress):
+            grads, which = run.grads.double(), run.which.to(ends.device)
+            self._sum.index_add_(0, which, grads)
+            at_end = ((run.variant == 0) | (run.variant == len(new) - 1)).to(ends.device)
+            ends.index_add_(0, which[at_end], grads[at_end])
+        self._found(rows, (self._sum[rows] + ends[rows] / 2) / parts, parts - 1)
+
+    def _gradients(
+        self, rows: torch.Tensor, times: torch.Tensor, progress: bool | None
+    ) -> Iterator[Gradients]:
+        base, step, count = self._base, self._step, len(times)
+        times = times.to(step.device, step.dtype)
+        self._per_run = self._per_run or rows_per_run(self._study, count * len(rows))
+
+        def at(which: torch.Tensor, node: torch.Tensor) -> torch.Tensor:
+            return base[which] + _along(times[node], step) * step[which]
 
         runs = runs_of(count * len(rows), self._per_run)
         with Bar(runs, 0, shown=progress, label=f"{count} steps", unit="gradients") as bar:
-            for run in gradients_of_variants(self._study, rows, count, along, self._per_run, bar):
-                weighted = run.grads.double() * shares[run.variant].view(-1, *aside)
-                mean.index_add_(0, run.which.to(mean.device), weighted)
-        found = mean[rows] * step[rows]
+            yield from gradients_of_variants(self._study, rows, count, at, self._per_run, bar)
+
+    def _found(self, rows: torch.Tensor, mean: torch.Tensor, count: int) -> None:
+        found = mean * self._step[rows]
         self.delta[rows] = found.flatten(1).sum(1).cpu() - self._change[rows]
-        self.values[rows] = found.to(step.dtype)
+        self.values[rows] = found.to(self.values.dtype)
         self.steps[rows] = count
+
+    def _nothing(self) -> torch.Tensor:
+        return torch.zeros(self._step.shape, dtype=torch.float64, device=self._step.device)
+
+
+def _along(numbers: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """One number for each row of values."""
+    return numbers.view(-1, *[1] * (values.ndim - 1))
 
 
 def check_steps(tol: float | None, **counts: int) -> None:

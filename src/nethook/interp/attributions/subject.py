@@ -238,12 +238,13 @@ def recorded(
     seen: list[torch.Tensor] = []
 
     def keep(_: Point, value: torch.Tensor) -> torch.Tensor | None:
-        seen.append(value.detach().clone())
+        own = value.detach().clone()
+        seen.append(own.detach())
         few = value.ndim > 0 and len(value) <= _ROWS_OF_A_GRAPH
         if leaves is None or not few or not value.is_floating_point():
             return None
-        leaves.append(value.detach().clone().requires_grad_())
-        return leaves[-1].clone()
+        leaves.append(own.requires_grad_())
+        return own.clone()  # the model may write to what it goes on with
 
     with torch.set_grad_enabled(leaves is not None), attach(model, [point], keep):
         output = own_inputs(inputs).call(model)

@@ -92,6 +92,7 @@ def causal_trace(
             model, repeat_rows(own_inputs(given), samples + 1, 1), where, places, drawn, metric
         )
         corrupted, recorded = run.corrupted(at)
+        run.find_rows(given, recorded, length)
         sites = list(recorded)
         values = torch.stack(
             [
@@ -131,6 +132,7 @@ class _Run:
         self._places = places
         self._drawn = drawn
         self._metric = metric
+        self._behind: set[str] = set()  # sites whose rows are behind the tokens
 
     def _corrupt(self, value: torch.Tensor) -> torch.Tensor:
         new = value.clone()
@@ -149,14 +151,38 @@ class _Run:
             raise NoSuchSiteError(f"nothing ran at {at!r}.")
         return numbers(self._metric, output, len(self._drawn) + 1), recorded
 
+    def find_rows(self, given: Inputs, recorded: dict[str, Any], length: int) -> None:
+        """Finds out where rows and tokens of each site are."""
+        shapes = {name: tensors(value)[0][1].shape[:2] for name, value in recorded.items()}
+        rows = len(self._drawn) + 1
+        if rows == length:  # nothing tells them apart: those of the text alone do
+            with trace(self._model, list(recorded)) as tape:
+                own_inputs(given).call(self._model)
+            shapes = {name: tensors(tape[name].last.output)[0][1].shape[:2] for name in recorded}
+            rows = 1
+        for name, shape in shapes.items():
+            if tuple(shape) == (length, rows) and length != rows:
+                self._behind.add(name)
+            elif tuple(shape) != (rows, length):
+                raise OptionError(
+                    f"`at` must mean values of the shape (rows, {length} tokens, …); {name!r} has "
+                    f"{rows} rows and the shape {tuple(tensors(recorded[name])[0][1].shape)}."
+                )
+
     def restored(self, recorded: dict[str, Any], layers: list[str], position: int) -> torch.Tensor:
         """The metric with some layers' clean state at one position."""
 
-        def restore(value: Any) -> Any:
-            path, first = tensors(value)[0]
-            new = first.clone()
-            new[1:, position] = new[0, position]
-            return replace(value, path, new)
+        def restorer(name: str) -> Callable[[Any], Any]:
+            dim = 1 if name in self._behind else 0
+
+            def restore(value: Any) -> Any:
+                path, first = tensors(value)[0]
+                new = first.clone()
+                view = new.transpose(0, dim)  # rows first
+                view[1:, position] = view[0, position]
+                return replace(value, path, new)
+
+            return restore
 
         # What runs before the first restored layer is the same in every cell.
         before = list(recorded)[: list(recorded).index(layers[0])]
@@ -167,7 +193,7 @@ class _Run:
         }
         with edit(
             self._model,
-            outputs={self._where: self._corrupt, **dict.fromkeys(layers, restore)},
+            outputs={self._where: self._corrupt, **{name: restorer(name) for name in layers}},
             answers=answers,
         ):
             output = own_inputs(self._inputs).call(self._model)

@@ -18,7 +18,7 @@ from nethook.interp.circuits.stream import (
     Sender,
     Stream,
     Written,
-    before_call,
+    changed_at,
     find_stream,
     heads_difference,
     recorder,
@@ -185,12 +185,16 @@ def _run(
                 total = total + delta.reshape(first.shape)
             return total
 
-        return before_call(change)
+        return change
 
-    changes: dict[str, Any] = {name: [note] for name, note in answers.items()}
+    changes: dict[str, Any] = {
+        "outputs": {name: [note] for name, note in outputs.items()},
+        "answers": {name: [note] for name, note in answers.items()},
+    }
     for reader, senders in by_reader.items():
-        changes.setdefault(reader, []).append(swap(senders))
-    with edit(model, outputs=outputs, answers=changes):
+        kind, where, what = changed_at(stream, reader, swap(senders))
+        changes[kind].setdefault(where, []).append(what)
+    with edit(model, **changes):
         return numbers(metric, own_inputs(given).call(model))
 
 

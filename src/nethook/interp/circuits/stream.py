@@ -15,6 +15,7 @@ from nethook.addresses.nested import replace, tensors
 from nethook.editing.scope import edit
 from nethook.errors import NoSuchSiteError, OptionError
 from nethook.interp.attention.heads import Heads, heads
+from nethook.interp.attention.multihead import with_heads
 from nethook.interp.attention.roles import Roles, roles
 from nethook.interp.lenses.lens import last_stack
 from nethook.restoring.copies import own_inputs
@@ -25,13 +26,18 @@ Sender: TypeAlias = str | tuple[str, int]  # a module, or one head of an attenti
 
 @dataclass(frozen=True)
 class Stream:
-    """A residual stream: blocks, senders in order, and readers, each with the senders before it."""
+    """A residual stream: blocks, senders in order, and readers, each with the senders before it.
+
+    `readout` is the reader behind the last block: all that reads what that block returned.
+    """
 
     blocks: tuple[str, ...]
     writes: tuple[str, ...]  # modules whose output is added
     readers: tuple[str, ...]
     before: dict[str, tuple[str, ...]]  # reader -> the writes that it can see
     heads: Heads | None
+    fed_by: dict[str, tuple[str, ...]]  # write -> the readers that it computes from
+    readout: str | None
 
     @property
     def senders(self) -> tuple[str, ...]:
@@ -44,11 +50,6 @@ class Stream:
             raise NoSuchSiteError(f"{write!r} has no heads: the model has no attention.")
         for row in self.heads:
             if row.output == write or row.output.startswith(f"{write}."):
-                if row.form == "nn.MultiheadAttention":
-                    raise OptionError(
-                        f"{write!r} is an nn.MultiheadAttention, which mixes its heads in one "
-                        "operation: name the module without a head."
-                    )
                 return row
         return self.heads[write]
 
@@ -84,12 +85,17 @@ def find_stream(model: nn.Module, inputs: Any) -> Stream:
     writes: list[str] = []
     readers: list[str] = []
     before: dict[str, tuple[str, ...]] = {}
+    fed_by: dict[str, tuple[str, ...]] = {}
     for row in rows:
         own = [write.address for write in row.writes]
         for number, reader in enumerate(row.readers):
             seen = [] if row.layout == "parallel" else own[: min(number, len(own) - 1)]
             before[reader] = (*writes, *seen)
             readers.append(reader)
+        for number, write in enumerate(own):
+            at = min(number, len(row.readers) - 1)
+            mine = row.readers if row.layout == "parallel" else row.readers[at : at + 1]
+            fed_by[write] = tuple(mine)
         writes += own
     last = found.readout[0] if found.readout else None
     if last is not None:
@@ -99,7 +105,7 @@ def find_stream(model: nn.Module, inputs: Any) -> Stream:
         known = heads(model, inputs)
     except NoSuchSiteError:
         known = None
-    return Stream(blocks, tuple(writes), tuple(readers), before, known)
+    return Stream(blocks, tuple(writes), tuple(readers), before, known, fed_by, last)
 
 
 @dataclass
@@ -128,11 +134,19 @@ def recorder(stream: Stream, kept: Written) -> tuple[dict[str, Any], dict[str, A
 
         return note
 
+    def inside(name: str) -> Any:
+        def note(heads: torch.Tensor) -> None:
+            kept.heads[name] = heads.transpose(1, 2).flatten(-2).detach().clone()
+
+        return note
+
     outputs = {name: written(name) for name in stream.writes}
     answers = {stream.blocks[0]: before_call(begun)}
     for name in stream.writes:
         row = _mixing(stream, name)
-        if row is not None:
+        if row is not None and row.form == "nn.MultiheadAttention":
+            answers[row.address] = with_heads(inside(name))
+        elif row is not None:
             answers[row.output] = before_call(mixed(name))
     return outputs, answers
 
@@ -151,10 +165,28 @@ def before_call(change: Callable[[torch.Tensor], torch.Tensor | None]) -> Callab
     return answer
 
 
+def changed_at(
+    stream: Stream, reader: str, change: Callable[[torch.Tensor], torch.Tensor | None]
+) -> tuple[str, str, Any]:
+    """An edit of what one reader is given: "outputs" or "answers", where, and what.
+
+    What lies behind the last block reads what that block returns, whatever it does with it first.
+    """
+    if reader != stream.readout:
+        return "answers", reader, before_call(change)
+
+    def after(value: Any) -> Any:
+        path, first = tensors(value)[0]
+        new = change(first)
+        return None if new is None else replace(value, path, new)
+
+    return "outputs", stream.blocks[-1], after
+
+
 def _mixing(stream: Stream, write: str) -> Any:
     for row in stream.heads or ():
         own = row.output == write or row.output.startswith(f"{write}.")
-        if own and row.form != "nn.MultiheadAttention":
+        if own:
             return row
     return None
 
@@ -185,7 +217,10 @@ def heads_difference(
     flat, other = old.heads[write], new.heads[write]
     moved = flat.clone().unflatten(-1, (row.heads, -1))
     moved[..., list(chosen), :] = other.unflatten(-1, (row.heads, -1))[..., list(chosen), :]
-    projection = get_module(model, row.output)
+    is_multihead = row.form == "nn.MultiheadAttention"  # it never calls its projection
+    projection = get_module(model, f"{row.module}.out_proj" if is_multihead else row.output)
     delta: torch.Tensor = projection(moved.flatten(-2)) - projection(flat)
+    if is_multihead and not get_module(model, row.module).batch_first:
+        delta = delta.transpose(0, 1)
     shape = old.parts[write].shape
     return delta.reshape(shape)

@@ -11,6 +11,7 @@ from torch import nn
 
 from nethook.addresses.inputs import Inputs
 from nethook.addresses.patterns import Pattern
+from nethook.drawing.data import Spec
 from nethook.editing.tokens import PADDING, by_name, tokens_of
 from nethook.errors import OptionError
 from nethook.extracting.dataset import Features
@@ -45,18 +46,16 @@ class CKA(Result):
     left_out: int = 0
     pool: str | None = None
 
-    def figure(self, *, theme: str = "light") -> Any:
-        """A Plotly figure: sites by sites."""
-        from nethook.drawing.render import figure
+    def spec(self) -> Spec:
+        """The figure as plain data: sites by sites."""
         from nethook.drawing.token_grid import token_grid
 
         shown = self.values.numpy()
-        spec = token_grid(
+        return token_grid(
             "How alike layers represent the data (CKA)", self.sites_a, self.sites_b, shown,
             texts=[[f"{value:.2f}" for value in row] for row in shown.tolist()], unit="CKA",
             axes=("a", "b"),
         )  # fmt: skip
-        return figure(spec, theme)
 
     def table(self) -> Table:
         """Sites by sites."""

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
+import numpy as np
 import torch
 from torch import nn
 
 from nethook.addresses.inputs import as_inputs
 from nethook.addresses.nested import replace, tensors
+from nethook.drawing.causes import bars_spec
+from nethook.drawing.data import Spec
 from nethook.editing.catalogue import zero
 from nethook.editing.scope import EditScope, edit
 from nethook.errors import NoSuchSiteError, OptionError, ResultError, ScopeError
@@ -42,6 +45,12 @@ class Recovered(Result):
         if self.zeroed == self.loss:
             raise ResultError("`recovered` is not defined: zeros have the same loss as the model.")
         return (self.zeroed - self.spliced) / (self.zeroed - self.loss)
+
+    def spec(self) -> Spec:
+        """The figure as plain data: the three losses as bars."""
+        losses = np.array([self.loss, self.spliced, self.zeroed])
+        title = f"Loss with dictionaries at {', '.join(self.sites)}"
+        return bars_spec(title, ("the model", "dictionaries alone", "zeros"), losses, unit="loss")
 
     def table(self) -> Table:
         """The three losses."""

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
+from nethook.drawing.data import Spec
 from nethook.editing.scope import edit
 from nethook.errors import OptionError
 from nethook.extracting.features import home
@@ -44,17 +45,15 @@ class SteeringCurve(Result):
         """Student's t interval of the mean over rows: (low, high)."""
         return interval_over_rows(self.values, confidence)
 
-    def figure(self, *, theme: str = "light") -> Any:
-        """A Plotly figure: the mean over rows with its interval, over strengths."""
-        from nethook.drawing.render import figure
+    def spec(self) -> Spec:
+        """The figure as plain data: the mean over rows with its interval, over strengths."""
         from nethook.drawing.response import response
 
         low, high = self.interval()
-        spec = response(
+        return response(
             f"Steering at {self.site}", self.strengths.numpy(), self.mean.numpy(), low.numpy(),
             high.numpy(), axes=("strength (standard deviations)", "metric"),
         )  # fmt: skip
-        return figure(spec, theme)
 
     def table(self) -> Table:
         """Strengths, means and intervals."""

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
+from nethook.drawing.data import Spec
 from nethook.editing.catalogue import Limit, project_out, steer
 from nethook.editing.limits import Places
 from nethook.errors import OptionError
@@ -115,18 +116,16 @@ class Direction(Result):
 
         return steering_curve(model, inputs, edited, metric, strengths, self.site, progress)
 
-    def figure(self, *, theme: str = "light") -> Any:
-        """A Plotly figure of how the projections of either kind are distributed."""
+    def spec(self) -> Spec:
+        """The figure as plain data: how the projections of either kind are distributed."""
         from nethook.drawing.groups import groups
-        from nethook.drawing.render import figure
 
         shown = {"negative": self.negative / self.std, "positive": self.positive / self.std}
-        spec = groups(
+        return groups(
             f"Projections at {self.site or 'the features'}",
             {name: values.double().numpy() for name, values in shown.items()},
             unit="standard deviations along the direction",
         )
-        return figure(spec, theme)
 
     def table(self) -> Table:
         """Means and spreads of either kind."""

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import torch
 
+from nethook.drawing.data import Spec
 from nethook.errors import OptionError, ResultError
 from nethook.interp.directions.direction import Direction
 from nethook.interp.results.result import Result
@@ -114,9 +115,9 @@ class Probe(Result):
             method=f"{self.kind} probe",
         )  # fmt: skip
 
-    def figure(self, *, theme: str = "light") -> Any:
-        """A Plotly figure: the score with its interval, its control and its baseline."""
-        return Probes({self.site: self}).figure(theme=theme)
+    def spec(self) -> Spec:
+        """The figure as plain data: the score with its interval, its control and its baseline."""
+        return Probes({self.site: self}).spec()
 
     def table(self) -> Table:
         """One line with every number."""
@@ -140,20 +141,24 @@ class Probes(Mapping[str, Probe]):
 
     def figure(self, *, theme: str = "light") -> Any:
         """A Plotly figure: a bar per site with its interval, beside its control."""
+        from nethook.drawing.render import figure
+
+        return figure(self.spec(), theme)
+
+    def spec(self) -> Spec:
+        """The figure as plain data."""
         import numpy as np
 
-        from nethook.drawing.render import figure
         from nethook.drawing.scores import score_bars
 
         probes = list(self.values())
         ends = np.array([probe.interval() for probe in probes])
-        spec = score_bars(
+        return score_bars(
             f"{probes[0].kind} probes", [site or "features" for site in self],
             np.array([p.score for p in probes]), ends[:, 0], ends[:, 1],
             control=np.array([p.control for p in probes]),
             baseline=np.array([p.baseline for p in probes]), unit=probes[0].metric,
         )  # fmt: skip
-        return figure(spec, theme)
 
     def table(self) -> Table:
         """A line per site."""

@@ -19,6 +19,7 @@ from nethook.interp.estimates.cells import cells_of, read_axes, token_columns
 from nethook.interp.estimates.effects import effects
 from nethook.interp.estimates.estimate import Estimate, Study
 from nethook.interp.estimates.gradients import base_gradients, record
+from nethook.interp.estimates.layout import rows_first
 from nethook.interp.estimates.points import Part, Point, head_points
 from nethook.interp.estimates.sites import module_points, within
 from nethook.restoring.unchanged import unchanged
@@ -102,6 +103,8 @@ def attribute(
         points = module_points(model, at)
     with unchanged(model, (given, other), evaluation=True), layer_by_layer():
         there, source_metric = record(model, other, points, metric)
+        assert source_metric is not None
+        there, more = rows_first(model, other, there, len(source_metric))
         points = list(there)  # in order of execution
         run = base_gradients(
             model, given, points, metric, there, drop=tuple(drop or ()), steps=steps,
@@ -109,7 +112,7 @@ def attribute(
         )  # fmt: skip
     cells = cells_of(axes, points, run.values, columns)
     found = effects(cells, points, run, there)
-    runs += 2 + (steps > 1) + bool(run.scores)
+    runs += 2 + more + (steps > 1) + bool(run.scores)
     return Estimate(
         sites=tuple(point.name for point in points),
         cells=cells.names,

@@ -5,24 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
 
 from nethook.addresses.inputs import Inputs
+from nethook.drawing.data import Spec
 from nethook.errors import OptionError
 from nethook.hooks.layouts.fused import layer_by_layer
 from nethook.interp.estimates.cells import Cells
 from nethook.interp.estimates.gradients import Values, numbers
 from nethook.interp.estimates.points import Point, attach
+from nethook.interp.results.result import Result
 from nethook.interp.results.sweep import Sweep
 from nethook.restoring.copies import own_inputs
 from nethook.restoring.unchanged import unchanged
 from nethook.text.table import Table
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
 
 _CONFIDENCE = 0.95
 
@@ -58,8 +57,8 @@ class Study:
             return numbers(self.metric, own_inputs(self.inputs).call(self.model))
 
 
-@dataclass(frozen=True, repr=False)
-class Verified:
+@dataclass(frozen=True, eq=False, repr=False)
+class Verified(Result):
     """Exact runs of some cells, beside their estimates.
 
     Attributes:
@@ -71,6 +70,8 @@ class Verified:
         share: with 95 % confidence, at most this share of the cells that did not run is larger than
             `missed`; 0 where all ran.
     """
+
+    _FORMAT: ClassVar[str] = "nethook_verified"
 
     sites: tuple[str, ...]
     cells: tuple[str, ...]
@@ -98,20 +99,12 @@ class Verified:
         columns = ("site", "cell", "estimated", "exact", "")
         return Table(title, columns, rows, right=frozenset({"estimated", "exact"}))
 
-    def figure(self, *, theme: str = "light") -> Figure:
-        """Estimated against exact effects; a perfect estimate lies on the diagonal."""
+    def spec(self) -> Spec:
+        """The figure as plain data: estimated against exact effects, a diagonal if all agree."""
         from nethook.drawing.agreement import agreement
-        from nethook.drawing.render import figure
 
         names = [f"{site} {cell}" for site, cell in zip(self.sites, self.cells, strict=True)]
-        spec = agreement(names, self.exact.numpy(), self.estimated.numpy(), first=self.top)
-        return figure(spec, theme)
-
-    def __repr__(self) -> str:
-        return self.table().text()
-
-    def _repr_html_(self) -> str:
-        return self.table().html()
+        return agreement(names, self.exact.numpy(), self.estimated.numpy(), first=self.top)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -18,7 +18,7 @@ from nethook.addresses.nested import replace, tensors
 from nethook.editing.scope import EditScope, edit
 from nethook.errors import OptionError
 from nethook.interp.attention.heads import Attention
-from nethook.interp.attention.multihead import with_heads
+from nethook.interp.attention.multihead import taken_apart, with_heads
 
 Part = Literal["output", "z", "q", "k", "v"]
 Seen = Callable[["Point", torch.Tensor], torch.Tensor | None]
@@ -33,6 +33,7 @@ class Point:
     site: str
     part: Part = "output"
     attention: Attention | None = None
+    rows_dim: int = 0  # of the value as the model has it: those who see it find rows first
 
     @property
     def name(self) -> str:
@@ -62,15 +63,7 @@ def head_points(found: Sequence[Attention], part: Part) -> list[Point]:
     """A part of each attention, as points."""
     if part not in ("z", "q", "k", "v"):
         raise OptionError(f'`part` must be "z", "q", "k" or "v" with heads; got {part!r}.')
-    points = []
-    for row in found:
-        if part != "z" and row.form == "nn.MultiheadAttention":
-            raise OptionError(
-                f"the {part} of {row.address!r} cannot be changed by itself: one operation "
-                "projects and attends. Study what its heads return (part='z')."
-            )
-        points.append(Point(row.address, part, row))
-    return points
+    return [Point(row.address, part, row) for row in found]
 
 
 def attach(
@@ -109,8 +102,8 @@ def _of_output(point: Point, seen: Seen) -> Callable[[Any], Any]:
         if not inside:
             raise OptionError(f"{point.site!r} returned no tensor that could be studied.")
         path, first = inside[0]
-        new = seen(point, first)
-        return None if new is None else replace(value, path, new)
+        new = seen(point, first.transpose(0, point.rows_dim))
+        return None if new is None else replace(value, path, new.transpose(0, point.rows_dim))
 
     return change
 
@@ -129,7 +122,7 @@ def _of_attention(points: list[Point], seen: Seen, called: Called | None) -> Cal
         return None if new is None else new.flatten(0, 1)
 
     if attention.form == "nn.MultiheadAttention":
-        return with_heads(heads)
+        return _of_multihead(by_part, seen, heads if z is not None else None, called)
     if attention.form == "written out":
         return _of_written(by_part, attention, seen, heads if z is not None else None)
 
@@ -150,6 +143,33 @@ def _of_attention(points: list[Point], seen: Seen, called: Called | None) -> Cal
         result = compute(*args, **kwargs)
         new = heads(result) if z is not None else None
         return result if new is None else new
+
+    return answer
+
+
+def _of_multihead(
+    by_part: dict[Part, Point], seen: Seen, heads: Any, called: Called | None
+) -> Callable[..., Any]:
+    """One operation projects, attends and mixes: with other q, k or v it attends anew."""
+    site = next(iter(by_part.values())).site
+    mixing = with_heads(heads) if heads is not None else None
+
+    def answer(args: tuple[Any, ...], kwargs: dict[str, Any], compute: Any) -> Any:
+        asked = [part for part in ("q", "k", "v") if part in by_part]
+        if asked or called is not None:
+            parts = taken_apart(args, kwargs)
+            own = {"q": parts.query, "k": parts.key, "v": parts.value}
+            if called is not None:
+                named = {"query": parts.query, "key": parts.key, "value": parts.value}
+                called(site, (), {**named, "attn_mask": parts.scores_beside})
+            new = {
+                part: value
+                for part in asked
+                if (value := seen(by_part[part], own[part])) is not None
+            }
+            if new:
+                args, kwargs = (), parts.again(new)
+        return compute(*args, **kwargs) if mixing is None else mixing(args, kwargs, compute)
 
     return answer
 

@@ -7,9 +7,10 @@ thing: `logit_attribution`.)
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import nn
@@ -21,6 +22,8 @@ from nethook.editing.scope import edit
 from nethook.errors import NoSuchSiteError, OptionError
 from nethook.hooks.layouts.fused import layer_by_layer
 from nethook.interp.attention.roles import roles
+from nethook.interp.batches import rows_of
+from nethook.interp.results.result import Result
 from nethook.interp.rows import repeat_rows
 from nethook.restoring.copies import own_inputs
 from nethook.restoring.unchanged import unchanged
@@ -29,7 +32,7 @@ from nethook.tracing.scope import trace
 from nethook.tracing.tape.record import Record
 
 if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
+    from nethook.drawing.data import Spec
 
 Read = Callable[[Any], torch.Tensor]
 
@@ -48,17 +51,20 @@ def logits_of(output: Any) -> torch.Tensor:
     return first
 
 
-@dataclass(frozen=True, repr=False)
-class Lens:
+@dataclass(frozen=True, eq=False, repr=False)
+class Lens(Result):
     """What each layer would say: `logits`, (layers, rows, …, vocabulary).
 
     `sites` are the layers, in order of execution; `final` are the model's own logits.
     """
 
+    _FORMAT: ClassVar[str] = "nethook_lens"
+
     sites: tuple[str, ...]
     logits: torch.Tensor
     final: torch.Tensor
     inputs: torch.Tensor | None = field(default=None)  # token ids, for the figure
+    texts: tuple[str, ...] = ()  # of tokens by id: `named` puts them there
 
     @property
     def probs(self) -> torch.Tensor:
@@ -96,7 +102,7 @@ class Lens:
         last = (row, *[-1] * (self.logits.ndim - 3))
         rows = [
             (
-                site, str(int(ids[layer][last][0])), f"{float(probs[layer][last][0]):.3f}",
+                site, self._text(int(ids[layer][last][0])), f"{float(probs[layer][last][0]):.3f}",
                 f"{float(kl[layer][last]):.3g}",
             )
             for layer, site in enumerate(self.sites)
@@ -105,9 +111,12 @@ class Lens:
         columns = ("layer", "top", "probability", "KL to the model")
         return Table(title, columns, rows, right=frozenset(columns[1:]))
 
+    def _text(self, token: int) -> str:
+        return self.texts[token] if self.texts else str(token)
+
     def figure(
         self, tokenizer: Any = None, *, row: int = 0, kl: bool = False, theme: str = "light"
-    ) -> Figure:
+    ) -> Any:
         """Layers by positions: each layer's likeliest token as text; colour is its probability.
 
         Arguments:
@@ -117,21 +126,33 @@ class Lens:
             kl: colour is the KL divergence to the model's own output instead.
             theme: `light` or `dark`.
         """
-        from nethook.interp.lenses.picture import lens_figure
+        from nethook.drawing.render import figure
+
+        return figure(self.spec(tokenizer, row=row, kl=kl), theme)
+
+    def spec(self, tokenizer: Any = None, *, row: int = 0, kl: bool = False) -> Spec:
+        """The figure as plain data."""
+        from nethook.interp.lenses.picture import lens_spec
 
         ids, probs = self.top(min(3, self.logits.shape[-1]))
         values = self.kl() if kl else probs[..., 0]
-        return lens_figure(
+        return lens_spec(
             self.sites, values[:, row], ids[:, row], probs[:, row],
-            texts=None if self.inputs is None else self.inputs[row], tokenizer=tokenizer,
-            unit="KL to the model" if kl else "probability", theme=theme,
+            texts=None if self.inputs is None else self.inputs[row],
+            tokenizer=tokenizer or self.texts or None,
+            unit="KL to the model" if kl else "probability",
         )  # fmt: skip
 
-    def __repr__(self) -> str:
-        return self.table().text()
+    def named(self, tokenizer: Any) -> Lens:
+        """The same with the texts of all tokens, which tables, figures and files have.
 
-    def _repr_html_(self) -> str:
-        return self.table().html()
+        Arguments:
+            tokenizer: as for `figure`.
+        """
+        from nethook.interp.lenses.picture import reader
+
+        text = reader(tokenizer)
+        return dataclasses.replace(self, texts=tuple(text(i) for i in range(self.logits.shape[-1])))
 
 
 def lens(
@@ -223,15 +244,17 @@ def suffix(
     read: Read,
 ) -> torch.Tensor:  # fmt: skip
     """The rest of the model behind `last`, on several values as one batch: (values, rows, …)."""
-    count, batch = len(values), values[0].shape[0]
-    together = torch.cat(list(values))
+    count, batch = len(values), _rows(given, values[0])
 
     def put(value: Any) -> Any:
         path, first = tensors(value)[0]
+        together = torch.cat(list(values))
+        if first.shape != together.shape and values[0].ndim > 1:  # tokens first, rows behind them
+            together = torch.cat(list(values), 1)
         if first.shape != together.shape:
             raise OptionError(
-                f"`into` must be a site of the shape of the layers, {tuple(together.shape)} with "
-                f"{count} layers in a batch; got {last!r}, which returned {tuple(first.shape)}."
+                f"`into` must be a site of the shape of the layers, {tuple(values[0].shape)}; got "
+                f"{last!r}, which returned {tuple(first.shape)} with {count} layers in a batch."
             )
         return replace(value, path, together.to(first.dtype))
 
@@ -242,6 +265,14 @@ def suffix(
         out: torch.Tensor = read(repeat_rows(own_inputs(given), count, batch).call(model))
     split: torch.Tensor = out.unflatten(0, (count, batch))
     return split
+
+
+def _rows(given: Inputs, value: torch.Tensor) -> int:
+    """The rows of the inputs: those of the value, unless these are behind its tokens."""
+    inside = tensors((given.args, dict(given.kwargs)))
+    if any(t.ndim and t.shape[0] == value.shape[0] for _, t in inside):
+        return value.shape[0]
+    return rows_of(given)
 
 
 def _layers(record: Record) -> list[tuple[str, torch.Tensor]]:

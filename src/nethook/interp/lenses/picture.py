@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from nethook.drawing.render import figure
+from nethook.drawing.data import Spec
 from nethook.drawing.token_grid import token_grid
 from nethook.errors import OptionError
 
 if TYPE_CHECKING:
     import torch
-    from plotly.graph_objects import Figure
 
 
 def reader(tokenizer: Any) -> Callable[[int], str]:
@@ -30,10 +29,10 @@ def reader(tokenizer: Any) -> Callable[[int], str]:
     )
 
 
-def lens_figure(
+def lens_spec(
     sites: Sequence[str], values: torch.Tensor, ids: torch.Tensor, probs: torch.Tensor, *,
-    texts: torch.Tensor | None, tokenizer: Any, unit: str, theme: str,
-) -> Figure:  # fmt: skip
+    texts: torch.Tensor | None, tokenizer: Any, unit: str,
+) -> Spec:  # fmt: skip
     """The figure of one row of a batch.
 
     `values` are the colours, (layers, positions); `ids` and `probs` (layers, positions, 3) the
@@ -55,8 +54,7 @@ def lens_figure(
         ]
         for line_ids, line_probs in zip(ids, probs, strict=True)
     ]
-    spec = token_grid(
+    return token_grid(
         "What the model would say after each layer", sites, names, values.cpu().numpy(),
         texts=tops, hover=hover, unit=unit,
     )  # fmt: skip
-    return figure(spec, theme)

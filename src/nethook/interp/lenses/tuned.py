@@ -13,6 +13,8 @@ import torch
 from torch import nn
 
 from nethook.addresses.patterns import Pattern
+from nethook.drawing.data import Spec
+from nethook.drawing.token_grid import token_grid
 from nethook.errors import OptionError
 from nethook.extracting.progress import Bar
 from nethook.hooks.layouts.fused import layer_by_layer
@@ -54,6 +56,15 @@ class TunedLens(Result):
         """What the model would say after each layer, by these translators."""
         at = list(self.sites)
         return lens(model, inputs, at=at, into=self.into, read=read, translate=self.translate)
+
+    def spec(self) -> Spec:
+        """The figure as plain data: the KL to the model of each layer, before and after."""
+        return token_grid(
+            "How far each layer is from what the model will say", self.sites,
+            ("logit lens", "after tuning"), self.kl[[0, -1]].T.double().numpy(),
+            texts=[[f"{value:.3g}" for value in row] for row in self.kl[[0, -1]].T.tolist()],
+            unit="KL to the model", axes=("layer", "lens"),
+        )  # fmt: skip
 
     def table(self) -> Table:
         """The KL to the model of each layer, before and after."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -17,6 +17,7 @@ from nethook.interp.results.places import summed as summed_per_place
 from nethook.interp.results.statistics import interval_over_rows
 
 if TYPE_CHECKING:
+    from nethook.drawing.data import Spec
     from nethook.text.table import Table
 
 _FORMAT = "nethook_attribution"
@@ -52,6 +53,7 @@ class Attribution:
             "elements".
         baseline: the baseline in words.
         inputs: the input as it was given, where it is a picture or token ids: for the figure.
+        names: texts of places, a tuple for each row or one for all rows: `named` puts them there.
         runs: forwards of the model, each of many rows.
         notes: what else should be known.
     """
@@ -67,6 +69,7 @@ class Attribution:
     kind: str = FEATURES
     baseline: str = ""
     inputs: torch.Tensor | None = None
+    names: tuple[tuple[str, ...], ...] = ()
     runs: int = 0
     notes: tuple[str, ...] = ()
 
@@ -95,7 +98,7 @@ class Attribution:
             names: texts in the place of the numbers of places.
         """
         value, low, high = self._with_interval(row)
-        named = self._names(value, names)
+        named = self._names(value, self._given(row) if names is None else names)
         order = value.flatten().abs().nan_to_num(nan=-1.0).argsort(descending=True, stable=True)
         flat = [each.flatten() for each in (value, low, high)]
         return [
@@ -124,6 +127,37 @@ class Attribution:
             return largest(values, self.kind)
         return summed_per_place(values, self.kind)
 
+    def _given(self, row: int | None) -> Sequence[str] | None:
+        """The names that the result has for a row, or for all rows at once."""
+        if len(self.names) == 1:
+            return self.names[0]
+        return self.names[row] if self.names and row is not None else None
+
+    def named(self, names: Any) -> Self:
+        """The same with names, which tables and figures have from then on, and files keep.
+
+            a.named(tokenizer).save("runs/bert.studies/words.json")
+
+        Arguments:
+            names: of features, their names; of tokens, a tokenizer or a function of ids, or the
+                texts of every row.
+        """
+        from nethook.interp.results.looks import token_texts
+
+        rows = range(1 if self.inputs is None else len(self.values))
+        if isinstance(names, Sequence) and names and not isinstance(names[0], str):
+            found = tuple(tuple(map(str, row)) for row in names)
+        elif isinstance(names, Sequence):
+            found = (tuple(map(str, names)),)
+        else:
+            found = tuple(
+                tuple(token_texts(names, None if self.inputs is None else self.inputs[row]))
+                for row in rows
+            )
+        made = replace(self, names=found)
+        _check_names(made)
+        return made
+
     def _names(self, shown: torch.Tensor, names: Sequence[str] | None) -> list[str]:
         if names is not None and len(names) < shown.numel():
             raise OptionError(
@@ -147,9 +181,17 @@ class Attribution:
             images: pictures to lay the values over, where the input is none.
             theme: "light" or "dark".
         """
-        from nethook.interp.results.looks import attribution_figure
+        from nethook.drawing.render import figure
 
-        return attribution_figure(self, names, row, images, theme)
+        return figure(self.spec(names, row=row, images=images), theme)
+
+    def spec(
+        self, names: Any = None, *, row: int | None = None, images: torch.Tensor | None = None
+    ) -> Spec:
+        """The figure as plain data."""
+        from nethook.interp.results.looks import attribution_spec
+
+        return attribution_spec(self, names, row, images)
 
     def table(self, *, row: int | None = None, names: Sequence[str] | None = None) -> Table:
         """The places with the largest attribution, and under the title how it was found."""
@@ -196,6 +238,8 @@ class Attribution:
     def save(self, path: str | Path) -> None:
         """Writes `path` (JSON) and a safetensors file beside it. `Attribution.load` reads them."""
         given = {each.name: getattr(self, each.name) for each in fields(Attribution)}
+        if not self.names:
+            del given["names"]
         tensors = {name: value for name, value in given.items() if name in _TENSORS}
         plain = {name: value for name, value in given.items() if name not in _TENSORS}
         there = {name: value for name, value in tensors.items() if value is not None}
@@ -212,6 +256,19 @@ class Attribution:
             raise ResultError(f"{Path(path).name} is not an attribution: {error}") from None
 
 
+def _check_names(made: Attribution) -> None:
+    """Refuses texts of which there are too many or too few."""
+    places = math.prod(made.shown().shape[1:])
+    if len(made.names) not in (1, len(made.values)) or any(
+        len(row) != places for row in made.names
+    ):
+        got = ", ".join(str(len(row)) for row in made.names[:3])
+        raise OptionError(
+            f"`names` must have a text for each of the {places} {made.kind}, once or for each row; "
+            f"got {got}."
+        )
+
+
 _TENSORS = ("values", "score", "start", "delta", "errors", "steps", "inputs")
 _KINDS = (PIXELS, TOKENS, SIGNAL, FEATURES, "elements")
 
@@ -223,6 +280,7 @@ def _mean(numbers: torch.Tensor) -> str:
 def _checked(plain: dict[str, Any]) -> dict[str, Any]:
     """What a file says, as the fields need it; an error where it is of another type."""
     kinds: dict[str, Any] = {"method": str, "at": str, "kind": str, "baseline": str, "runs": int}
+    names = plain.pop("names", [])
     if set(plain) != {*kinds, "notes"}:
         raise ResultError(f"it must have exactly the fields {sorted({*kinds, 'notes'})}.")
     for name, kind in kinds.items():
@@ -233,4 +291,7 @@ def _checked(plain: dict[str, Any]) -> dict[str, Any]:
     notes = plain["notes"]
     if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
         raise ResultError(f"'notes' must be a list of texts; got {notes!r:.40}.")
-    return {**plain, "notes": tuple(notes)}
+    texts = isinstance(names, list) and all(isinstance(row, list) for row in names)
+    if not texts or not all(isinstance(text, str) for row in names for text in row):
+        raise ResultError(f"'names' must be lists of texts; got {names!r:.40}.")
+    return {**plain, "notes": tuple(notes), "names": tuple(map(tuple, names))}

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import torch
 
+from nethook.drawing.data import Spec
 from nethook.errors import ResultError
 from nethook.interp.results.files import read_result, write_result
 from nethook.text.table import Table
@@ -65,10 +66,16 @@ class Cam:
             row: one row of the batch; otherwise the first ones.
             theme: "light" or "dark".
         """
-        from nethook.interp.results.looks import overlay_figure
+        from nethook.drawing.render import figure
+
+        return figure(self.spec(images, row=row), theme)
+
+    def spec(self, images: torch.Tensor | None = None, *, row: int | None = None) -> Spec:
+        """The figure as plain data."""
+        from nethook.interp.results.looks import overlaid
 
         pictures = self.images if images is None else images
-        return overlay_figure(pictures, self.maps, self._title(), row, theme)
+        return overlaid(pictures, self.maps, self._title(), row)
 
     def table(self) -> Table:
         """For each picture: the score, and where its map is largest and smallest."""

@@ -21,10 +21,11 @@ _MOST_BYTES = 256_000_000  # of JSON; names of a million cells are far below
 def write_result(
     path: Path, kind: str, plain: dict[str, Any], tensors: dict[str, torch.Tensor]
 ) -> None:
-    """Writes a result of a kind to `path` and the file beside it."""
+    """Writes a result of a kind to `path` and the file beside it, in a new folder if need be."""
     text = json.dumps({kind: _VERSION, **plain}, indent=1)
     own = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_file(_beside(path), serialize(own))
         write_file(path, text.encode())
     except OSError as error:
@@ -48,6 +49,15 @@ def read_result(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, torch.
         raise
     except (OSError, ValueError, RecursionError, MemoryError, SafetensorError) as error:
         raise ResultError(f"{path.name} cannot be read: {error}") from None
+
+
+def first_name(path: Path) -> str:
+    """What a saved result begins with: its kind."""
+    try:
+        plain = json.loads(read_file(path, most=_MOST_BYTES).decode())
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
+        raise ResultError(f"{path.name} cannot be read: {error}") from None
+    return str(next(iter(plain), "")) if isinstance(plain, dict) else ""
 
 
 def _beside(path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""From attributions and maps to the figures of `drawing`."""
+"""From attributions and maps to the figures of `drawing`, as plain data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nethook.drawing.attributed.overlay import overlay_spec
 from nethook.drawing.attributed.signal import signal_spec
 from nethook.drawing.attributed.words import words_spec
 from nethook.drawing.causes import bars_spec
-from nethook.drawing.render import figure
+from nethook.drawing.data import Spec
 from nethook.errors import OptionError
 from nethook.interp.results.places import FEATURES, PIXELS, SIGNAL, TOKENS
 
@@ -47,6 +47,10 @@ class Shown(Protocol):
     def inputs(self) -> torch.Tensor | None:
         """Pictures, signals or token ids."""
 
+    @property
+    def names(self) -> tuple[tuple[str, ...], ...]:
+        """Texts of places: of each row, or of all rows at once; () where there are none."""
+
     def shown(self) -> torch.Tensor:
         """Values per place."""
 
@@ -56,26 +60,28 @@ class Shown(Protocol):
         """The places with the largest values."""
 
 
-def attribution_figure(
-    result: Shown, names: Any, row: int | None, images: torch.Tensor | None, theme: str
-) -> Any:
+def attribution_spec(
+    result: Shown, names: Any, row: int | None, images: torch.Tensor | None
+) -> Spec:
     """The figure of an attribution, by what its places are."""
     title = result.method + (f" of {result.at}" if result.at else "")
     if row is not None and not -len(result.score) <= row < len(result.score):
         raise OptionError(f"`row` must be one of {len(result.score)} rows; got {row!r}.")
     if result.kind == PIXELS:
         pictures = result.inputs if images is None else images
-        return overlay_figure(pictures, result.shown(), title, row, theme)
+        return overlaid(pictures, result.shown(), title, row)
     if result.kind == TOKENS:
         number = row or 0
         values = result.shown()[number].double().numpy()
+        if names is None and result.names:
+            names = result.names[number if len(result.names) > 1 else 0]
         texts = token_texts(names, None if result.inputs is None else result.inputs[number])
         texts = texts or [str(place) for place in range(len(values))]
         if len(texts) != len(values):
             raise OptionError(
                 f"`names` must have a text for each of the {len(values)} tokens; got {len(texts)}."
             )
-        return figure(words_spec(_with_score(title, result, number), texts, values), theme)
+        return words_spec(_with_score(title, result, number), texts, values)
     if result.kind == SIGNAL:
         number = row or 0
         values = result.shown()[number].double().numpy()
@@ -83,23 +89,20 @@ def attribution_figure(
         if result.inputs is not None:
             one = result.inputs[number].double().cpu()
             signal = (one.mean(0) if one.ndim > 1 else one).numpy()
-        return figure(signal_spec(_with_score(title, result, number), signal, values), theme)
+        return signal_spec(_with_score(title, result, number), signal, values)
     if result.kind == FEATURES:
         parts = result.top(_MOST_BARS, row=row, names=names)
         value, low, high = (
             np.array([getattr(part, name) for part in parts]) for name in ("value", "low", "high")
         )
-        spec = bars_spec(title, [p.place for p in parts], value, low, high, unit="attribution")
-        return figure(spec, theme)
+        return bars_spec(title, [p.place for p in parts], value, low, high, unit="attribution")
     raise OptionError(
         f"a figure needs pixels, tokens, samples or features; values of {result.values.ndim} "
         "dimensions have none. Draw `values` yourself."
     )
 
 
-def overlay_figure(
-    images: torch.Tensor | None, maps: torch.Tensor, title: str, row: int | None, theme: str
-) -> Any:
+def overlaid(images: torch.Tensor | None, maps: torch.Tensor, title: str, row: int | None) -> Spec:
     """Maps (rows, height, width) over pictures; without pictures, over nothing."""
     maps = maps.detach().cpu().double()
     maps = maps[None] if maps.ndim == 2 else maps
@@ -113,13 +116,12 @@ def overlay_figure(
             f"each; got {tuple(images.shape)} and maps of {tuple(maps.shape)}."
         )
     rows = range(min(len(maps), _MOST_PICTURES)) if row is None else [row % len(maps)]
-    spec = overlay_spec(
+    return overlay_spec(
         title,
         [images[each].numpy() for each in rows],
         [maps[each].numpy() for each in rows],
         [f"row {each}" for each in rows],
     )
-    return figure(spec, theme)
 
 
 def token_texts(given: Any, ids: torch.Tensor | None) -> list[str]:

@@ -13,14 +13,16 @@ from nethook.errors import ResultError
 from nethook.interp.results.files import read_result, write_result
 
 if TYPE_CHECKING:
+    from nethook.drawing.data import Spec
     from nethook.text.table import Table
 
 
 class Result:
     """A frozen dataclass of tensors, texts and numbers that can be shown, saved and loaded.
 
-    A subclass names its `_FORMAT` and makes its `table()`. Fields are tensors, mappings from a text
-    to a tensor, texts, numbers, None, or tuples of texts and numbers.
+    A subclass names its `_FORMAT` and makes its `table()` and the `spec()` of its figure. Fields
+    are tensors, mappings from a text to a tensor, texts, numbers, None, or tuples of texts and
+    numbers.
     """
 
     _FORMAT: ClassVar[str]
@@ -28,6 +30,16 @@ class Result:
     def table(self) -> Table:
         """The result as a table."""
         raise NotImplementedError
+
+    def spec(self) -> Spec:
+        """The figure as plain data."""
+        raise NotImplementedError
+
+    def figure(self, *, theme: str = "light") -> Any:
+        """A Plotly figure, on a `light` or a `dark` background."""
+        from nethook.drawing.render import figure
+
+        return figure(self.spec(), theme)
 
     def __repr__(self) -> str:
         return self.table().text()

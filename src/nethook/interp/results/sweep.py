@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -16,6 +16,7 @@ from nethook.interp.results.files import read_result, write_result
 from nethook.interp.results.statistics import interval_over_rows, mean_over_rows
 
 if TYPE_CHECKING:
+    from nethook.drawing.data import Spec
     from nethook.text.table import Table
 
 _FORMAT = "nethook_sweep"
@@ -149,8 +150,13 @@ class Sweep:
             row: one row of the batch; otherwise the mean over rows.
             theme: "light" or "dark".
         """
-        from nethook.drawing.causes import causes_spec
         from nethook.drawing.render import figure
+
+        return figure(self.spec(tokens, row=row), theme)
+
+    def spec(self, tokens: Sequence[str] | None = None, *, row: int | None = None) -> Spec:
+        """The figure as plain data."""
+        from nethook.drawing.causes import causes_spec
 
         if tokens is not None and len(tokens) < len(self.cells):
             raise OptionError(
@@ -159,7 +165,7 @@ class Sweep:
             )
         shown = self.mean if row is None else self.effect[..., row].double()
         low, high = self.interval() if row is None else (None, None)
-        spec = causes_spec(
+        return causes_spec(
             title=self._title(),
             sites=self.sites,
             cells=tuple(tokens[: len(self.cells)]) if tokens is not None else self.cells,
@@ -170,19 +176,19 @@ class Sweep:
             floor=self.floor,
             grid=self.grid,
         )
-        return figure(spec, theme)
 
     def __repr__(self) -> str:
-        return self._table().text()
+        return self.table().text()
 
     def _repr_html_(self) -> str:
-        return self._table().html()
+        return self.table().html()
 
     def _title(self) -> str:
         kind = "estimated effect" if self.estimated else "effect"
         return f"{kind} of {self.change}" if self.change else kind
 
-    def _table(self) -> Table:
+    def table(self) -> Table:
+        """Sites by cells; of more cells than fit side by side, the strongest."""
         from nethook.text.numbers import count
         from nethook.text.table import Table
 
@@ -215,6 +221,18 @@ class Sweep:
         if math.isnan(number):
             return "–"
         return "0" if abs(number) <= self.floor else f"{number:.4g}"
+
+    def named(self, cells: Sequence[str]) -> Self:
+        """The same with other texts for its cells, which tables, figures and files have.
+
+        r.named([tokenizer.decode(i) for i in ids[0]]).save("runs/gpt.studies/patching.json")
+        """
+        if isinstance(cells, str) or len(cells) < len(self.cells):
+            raise OptionError(
+                f"`cells` must have a text for each of the {len(self.cells)} cells; got "
+                f"{len(cells)}."
+            )
+        return replace(self, cells=tuple(map(str, cells[: len(self.cells)])))
 
     # -- files --------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from nethook.addresses.inputs import Inputs
+from nethook.drawing.data import Spec
 from nethook.editing.catalogue import swap_subspace
 from nethook.errors import OptionError
 from nethook.extracting.features import home
@@ -57,18 +58,16 @@ class Subspace(Result):
         """An edit that takes the part in the subspace from a source's value of the site."""
         return swap_subspace(source, self.basis, positions=self.position)
 
-    def figure(self, *, theme: str = "light") -> Any:
-        """A Plotly figure: the accuracy beside that of its controls."""
+    def spec(self) -> Spec:
+        """The figure as plain data: the accuracy beside that of its controls."""
         from nethook.drawing.causes import causes_spec
-        from nethook.drawing.render import figure
 
         names = ("found subspace", "random basis", "arbitrary labels", "random weights", "chance")
         numbers = torch.tensor([row[1] for row in self._numbers()])[:, None]
-        spec = causes_spec(
+        return causes_spec(
             title=f"Interchange at {self.site}: accuracy", sites=names, cells=("",), over="",
             mean=numbers.double().numpy(),
         )  # fmt: skip
-        return figure(spec, theme)
 
     def _numbers(self) -> list[tuple[str, float]]:
         return [

@@ -15,7 +15,7 @@ from nethook.interp.sweeping.runner import Place
 _MOST = 256
 _MANY = 12  # cells of a site that are worth runs of their own
 _SEVERAL_SITES = 64
-_JOINED = 200_000  # bytes of a site's value in a run that others join: larger ones leave the cache
+_JOINED = 800_000  # bytes of a site's value in a run that others join: larger ones leave the cache
 _OVERHEAD = 8  # a run of n copies is worth it while what it costs besides them is above 1/8
 _SHARE_OF_MEMORY = 0.25
 
@@ -40,7 +40,7 @@ def chosen_rows(base: BaseRun, cells: int, of_a_site: int, *, joining: bool = Fa
         enough = max(enough, of_a_site)  # one run for a site, not two of nearly half
         if joining:
             largest = max(site.values[0].nbytes for site in base.sites)
-            together = _JOINED // max(1, largest)
+            together = min(_SEVERAL_SITES, _JOINED // max(1, largest))
             enough, useful = max(enough, together), max(useful, together)
     return max(1, min(enough, useful, _fitting(base), _MOST, cells))
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
+from nethook.drawing.data import Spec
 from nethook.errors import OptionError
 from nethook.extracting.features import home, moved
 from nethook.extracting.progress import Bar
@@ -72,10 +73,9 @@ class ReceptiveField(Result):
             sizes.append(int((enough[:, 1] - enough[:, 0]).min()) if len(enough) else 0)
         return tuple(sizes)
 
-    def figure(self, *, theme: str = "light") -> Any:
-        """A Plotly figure: the effective field, with the theoretical one as a frame."""
+    def spec(self) -> Spec:
+        """The figure as plain data: the effective field, with the theoretical one as a frame."""
         from nethook.drawing.fields import field_map
-        from nethook.drawing.render import figure
 
         shown = self.effective if self.effective.ndim > 1 else self.effective[None]
         if shown.ndim > 2:
@@ -83,11 +83,10 @@ class ReceptiveField(Result):
         (top, bottom), (left, right) = (((0, 1), *self.box) if len(self.box) == 1 else self.box)[
             -2:
         ]
-        spec = field_map(
+        return field_map(
             f"What {self.site} at {self.position} depends on", shown.numpy(),
             (top, bottom, left, right),
         )  # fmt: skip
-        return figure(spec, theme)
 
     def table(self) -> Table:
         """Axis by axis."""

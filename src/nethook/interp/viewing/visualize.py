@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from nethook.addresses.lookup import get_module
+from nethook.drawing.data import Spec
 from nethook.errors import OptionError
 from nethook.extracting.features import home
 from nethook.extracting.progress import Bar
@@ -34,19 +35,18 @@ class Visualisation(Result):
     image: torch.Tensor
     objective: torch.Tensor
 
-    def figure(self, *, theme: str = "light") -> Any:
-        """A Plotly figure of the image."""
+    def spec(self) -> Spec:
+        """The figure as plain data: the image."""
         from nethook.drawing.data import Picture
         from nethook.drawing.pictures import colour_mosaic, mosaic
-        from nethook.drawing.render import figure
 
         title = f"What unit {self.unit} of {self.site} responds to"
         image = self.image.double().numpy()
         if image.ndim == 3 and len(image) == 3:
-            return figure(colour_mosaic(title, [image]), theme)
+            return colour_mosaic(title, [image])
         planes = image if image.ndim == 3 else image.reshape(1, -1, image.shape[-1])
         shown = [Picture(f"channel {n}", plane) for n, plane in enumerate(planes)]
-        return figure(mosaic(title, shown, signed=True), theme)
+        return mosaic(title, shown, signed=True)
 
     def table(self) -> Table:
         """The objective at the start, and at the end."""

@@ -85,7 +85,9 @@ def _frame(place: Place, shown: Shown, sections: Mapping[str, Mapping[str, Any]]
     views = []
     if place.kind == "run":
         views = [
-            (run_link(place.run, view), text, view == place.view) for view, text in VIEWS.items()
+            (run_link(place.run, view), text, view == place.view)
+            for view, text in VIEWS.items()
+            if view != "studies" or shown.has_studies
         ]
     made = [
         (section.name, Markup(sections[f"section-{section.name}"]["html"]))

@@ -52,7 +52,7 @@ _SCRIPTS: Final = ("draw.js", "figures.js", "page.js")
 _STYLES: Final = ("looks.css", "page.css")
 _LONGEST: Final = 100_000  # characters of what a browser says it has
 _KEYS: Final = (
-    ("1 … 6", "views of this run"),
+    ("1 … 7", "views of this run"),
     ("[ and ]", "the layer before, the layer after"),
     ("← and →", "a step back, a step on (with Shift: ten)"),
     ("r", "all runs"),

@@ -23,8 +23,10 @@ from nethook.page.sections.model import model
 from nethook.page.sections.pictures import pictures
 from nethook.page.sections.ran import ran
 from nethook.page.sections.runs import runs
+from nethook.page.sections.study import all_studies, studies
 from nethook.page.sections.verdict import verdict
 from nethook.page.states import STATES
+from nethook.page.studies import folder_beside, names_of, studies_in
 from nethook.page.summaries import Summaries
 from nethook.page.urls import MOST_COMPARED, Place, run_link
 from nethook.runs import names
@@ -44,6 +46,11 @@ class Shown:
     of: Opened | None = field(default=None, repr=False)  # the run that is read
     step: int | None = None  # where figures have a line
     heading: str = "h2"  # the element of the first section's title
+
+    @property
+    def has_studies(self) -> bool:
+        """Whether studies were saved beside the run."""
+        return self.of is not None and bool(studies_in(folder_beside(self.of.entry.path)))
 
 
 class Views:
@@ -118,6 +125,7 @@ class Views:
                 sections = [layer(subject, where, site), pictures(subject, site)]
                 title = f"{shorten(site or '(model)', 60)} – nethook"
                 return self._framed(opened, title, sections, "one", step)
+        saved = studies_in(folder_beside(opened.entry.path)) if where.view == "studies" else []
         made: dict[str, Callable[[], list[Section]]] = {
             "": lambda: [verdict(subject), loop(subject, where), layers(subject, where)],
             "layer": lambda: [layerlist(subject)],
@@ -125,11 +133,12 @@ class Views:
             "findings": lambda: [findings(subject, _anchor(where))],
             "model": lambda: [model(subject)],
             "health": lambda: [cost(subject), ran(subject)],
+            "studies": lambda: [studies(saved), *all_studies(saved)],
         }
         words = {"layer": "Layers", "depth": "Depth", "health": "Overhead"}
         if where.view:
             title = f"{words.get(where.view, where.view.capitalize())} – nethook"
-        shown = self._framed(opened, title, made[where.view]())
+        shown = self._framed(opened, title, made[where.view](), names_of(saved) if saved else "")
         return replace(shown, heading="h1") if where.view else shown
 
     def _depth(self, opened: Opened, subject: Subject, where: Place) -> Section:

@@ -13,6 +13,7 @@ from nethook.figures.runs import AnyRun
 from nethook.page.report.layers import layers_within
 from nethook.page.report.links import ReportLinks
 from nethook.page.report.page import Chapter, Made, made, page
+from nethook.page.report.studies import studies_beside
 from nethook.page.report.writing import write_whole
 from nethook.page.section import Drawing, Subject
 from nethook.page.sections.cost import cost
@@ -31,6 +32,7 @@ SIZE: Final = 8_000_000
 """Bytes of a report at most, with plotly.js."""
 _ROOM: Final = 20_000  # for what stands around sections
 _FINDINGS: Final = 0.35  # share of all that the figures of findings may take
+_STUDIES: Final = 0.4  # share of all that studies may take
 _PICTURES: Final = 0.4  # share of all that snapshots may take, where they are wanted
 _HEATMAPS: Final = 0.5  # share of the rest that heatmaps may take
 _MODULES: Final = 400  # of the tree
@@ -53,7 +55,8 @@ def contents(reading: Reading, room: int, *, pictures: bool = False) -> list[Cha
     Arguments:
         reading: the run.
         room: bytes.
-        pictures: whether snapshots of outputs are shown, from which data may be recognized.
+        pictures: whether snapshots of outputs are shown, and figures of studies that show inputs:
+            data may be recognized in them.
     """
     anchors = {address: f"layer-{index}" for index, address in enumerate(reading.layers())}
     subject = Subject(reading, ReportLinks(anchors), reading.run.path.stem)
@@ -64,6 +67,9 @@ def contents(reading: Reading, room: int, *, pictures: bool = False) -> list[Cha
     room -= sum(each.size for each in (first, *about, *middle))
     shown = _pictures(subject, int(room * _PICTURES)) if pictures else None
     room -= 0 if shown is None else sum(each.size for each in shown.sections)
+    path = reading.run.path
+    studied = studies_beside(path, int(room * _STUDIES), pictures=pictures)
+    room -= 0 if studied is None else sum(each.size for each in studied.sections)
     found = _findings(subject, room)
     room -= found.size
     heatmaps = _heatmaps(subject, int(room * _HEATMAPS))
@@ -76,8 +82,7 @@ def contents(reading: Reading, room: int, *, pictures: bool = False) -> list[Cha
     overview = [curves, heatmaps, depths, tree]
     chapters.append(Chapter("overview", "Overview", overview))
     chapters.append(Chapter("layers", "Layers", layers, "Every layer", note, filtered=bool(layers)))
-    if shown is not None:
-        chapters.append(shown)
+    chapters += [chapter for chapter in (shown, studied) if chapter is not None]
     return [*chapters, Chapter("about", "What ran", about)]
 
 

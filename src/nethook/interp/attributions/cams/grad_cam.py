@@ -88,7 +88,7 @@ def grad_cam(
             maps = _FORMULAE[method](values, grads)
         return Cam(
             maps=maps.detach(), score=study.score, method=method, at=study.address,
-            layout=layout.name, skipped=layout.skipped, images=pictures.detach().clone(),
+            layout=layout.name, skipped=layout.skipped, images=pictures.detach(),
         )  # fmt: skip
 
 
@@ -103,7 +103,7 @@ def _pictures(study: Subject) -> torch.Tensor:
 
 
 def _check_reached(grads: torch.Tensor, study: Subject, layout: Layout) -> None:
-    if bool((grads != 0).any()):
+    if bool(grads.any()):
         return
     other = " The model reads its other tokens alone there." if layout.skipped else ""
     raise OptionError(

@@ -6,10 +6,11 @@ from typing import Any
 
 import torch
 
+from nethook.drawing.render import figure
 from nethook.errors import OptionError
 from nethook.interp.results.attribution import Attribution
 from nethook.interp.results.cam import Cam
-from nethook.interp.results.looks import overlay_figure
+from nethook.interp.results.looks import overlaid
 from nethook.interp.results.places import PIXELS
 
 
@@ -42,4 +43,4 @@ def overlay(
         raise OptionError(
             f"`maps` must be a Cam, an Attribution or a tensor; got {type(maps).__name__}."
         )
-    return overlay_figure(images, maps, "overlay", row, theme)
+    return figure(overlaid(images, maps, "overlay", row), theme)

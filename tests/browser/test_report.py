@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import nethook
-from nethook.drawing.heatmap import cells_of
-from nethook.drawing.render import encode_codes
+from nethook.drawing.rendering.render import encode_codes
+from nethook.drawing.training.heatmap import cells_of
 from nethook.figures.reading import Reading
 from tests.browser.conftest import PICTURES, violations
 from tests.drawing.codes import decode_codes

@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 
 from nethook.drawing.data import Spec
 from nethook.drawing.palette import THEMES, template
-from nethook.drawing.render import dark_colours
+from nethook.drawing.rendering.render import dark_colours
 from nethook.page.section import Section
 from nethook.text.escape import html_text, line, plotly_text, script_json, shorten
 from nethook.text.findings import when

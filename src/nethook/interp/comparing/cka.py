@@ -47,8 +47,8 @@ class CKA(Result):
 
     def figure(self, *, theme: str = "light") -> Any:
         """A Plotly figure: sites by sites."""
-        from nethook.drawing.render import figure
-        from nethook.drawing.token_grid import token_grid
+        from nethook.drawing.rendering.render import figure
+        from nethook.drawing.studies.token_grid import token_grid
 
         shown = self.values.numpy()
         spec = token_grid(

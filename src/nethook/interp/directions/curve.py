@@ -46,8 +46,8 @@ class SteeringCurve(Result):
 
     def figure(self, *, theme: str = "light") -> Any:
         """A Plotly figure: the mean over rows with its interval, over strengths."""
-        from nethook.drawing.render import figure
-        from nethook.drawing.response import response
+        from nethook.drawing.rendering.render import figure
+        from nethook.drawing.studies.response import response
 
         low, high = self.interval()
         spec = response(

@@ -117,8 +117,8 @@ class Direction(Result):
 
     def figure(self, *, theme: str = "light") -> Any:
         """A Plotly figure of how the projections of either kind are distributed."""
-        from nethook.drawing.groups import groups
-        from nethook.drawing.render import figure
+        from nethook.drawing.rendering.render import figure
+        from nethook.drawing.studies.groups import groups
 
         shown = {"negative": self.negative / self.std, "positive": self.positive / self.std}
         spec = groups(

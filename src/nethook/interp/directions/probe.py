@@ -142,8 +142,8 @@ class Probes(Mapping[str, Probe]):
         """A Plotly figure: a bar per site with its interval, beside its control."""
         import numpy as np
 
-        from nethook.drawing.render import figure
-        from nethook.drawing.scores import score_bars
+        from nethook.drawing.rendering.render import figure
+        from nethook.drawing.studies.scores import score_bars
 
         probes = list(self.values())
         ends = np.array([probe.interval() for probe in probes])

@@ -100,8 +100,8 @@ class Verified:
 
     def figure(self, *, theme: str = "light") -> Figure:
         """Estimated against exact effects; a perfect estimate lies on the diagonal."""
-        from nethook.drawing.agreement import agreement
-        from nethook.drawing.render import figure
+        from nethook.drawing.rendering.render import figure
+        from nethook.drawing.studies.agreement import agreement
 
         names = [f"{site} {cell}" for site, cell in zip(self.sites, self.cells, strict=True)]
         spec = agreement(names, self.exact.numpy(), self.estimated.numpy(), first=self.top)

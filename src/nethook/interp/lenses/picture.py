@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from nethook.drawing.render import figure
-from nethook.drawing.token_grid import token_grid
+from nethook.drawing.rendering.render import figure
+from nethook.drawing.studies.token_grid import token_grid
 from nethook.errors import OptionError
 
 if TYPE_CHECKING:

@@ -149,8 +149,8 @@ class Sweep:
             row: one row of the batch; otherwise the mean over rows.
             theme: "light" or "dark".
         """
-        from nethook.drawing.causes import causes_spec
-        from nethook.drawing.render import figure
+        from nethook.drawing.rendering.render import figure
+        from nethook.drawing.studies.causes import causes_spec
 
         if tokens is not None and len(tokens) < len(self.cells):
             raise OptionError(

@@ -59,8 +59,8 @@ class Subspace(Result):
 
     def figure(self, *, theme: str = "light") -> Any:
         """A Plotly figure: the accuracy beside that of its controls."""
-        from nethook.drawing.causes import causes_spec
-        from nethook.drawing.render import figure
+        from nethook.drawing.rendering.render import figure
+        from nethook.drawing.studies.causes import causes_spec
 
         names = ("found subspace", "random basis", "arbitrary labels", "random weights", "chance")
         numbers = torch.tensor([row[1] for row in self._numbers()])[:, None]

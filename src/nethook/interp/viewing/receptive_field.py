@@ -74,8 +74,8 @@ class ReceptiveField(Result):
 
     def figure(self, *, theme: str = "light") -> Any:
         """A Plotly figure: the effective field, with the theoretical one as a frame."""
-        from nethook.drawing.fields import field_map
-        from nethook.drawing.render import figure
+        from nethook.drawing.rendering.render import figure
+        from nethook.drawing.studies.fields import field_map
 
         shown = self.effective if self.effective.ndim > 1 else self.effective[None]
         if shown.ndim > 2:

@@ -38,7 +38,7 @@ class Visualisation(Result):
         """A Plotly figure of the image."""
         from nethook.drawing.data import Picture
         from nethook.drawing.pictures import colour_mosaic, mosaic
-        from nethook.drawing.render import figure
+        from nethook.drawing.rendering.render import figure
 
         title = f"What unit {self.unit} of {self.site} responds to"
         image = self.image.double().numpy()

@@ -31,7 +31,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route, Router
 
-from nethook.drawing.render import payload
+from nethook.drawing.rendering.render import payload
 from nethook.exporting.openmetrics import CONTENT_TYPE
 from nethook.page.folder import Folder
 from nethook.page.live.answers import answer_of, digest_of

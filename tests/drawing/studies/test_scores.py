@@ -4,9 +4,9 @@ import re
 
 import numpy as np
 
-from nethook.drawing.render import figure
-from nethook.drawing.scores import score_bars
+from nethook.drawing.rendering.render import figure
 from nethook.drawing.stills.still import still
+from nethook.drawing.studies.scores import score_bars
 
 
 def test_bars_stand_beside_each_other_with_their_intervals():

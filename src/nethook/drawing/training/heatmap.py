@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from nethook.drawing.curves import onset
 from nethook.drawing.data import Cells, Floats, Grid, Integers, Line, Mark, Spec
 from nethook.drawing.decimate import COLUMNS, robust_range, thin_grid
 from nethook.drawing.palette import DIVERGING, GREY, SEQUENTIAL, faint
+from nethook.drawing.training.curves import onset
 from nethook.text.escape import labels, plotly_text
 from nethook.text.numbers import power_ticks
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 import plotly.graph_objects as go
 import plotly.io as pio
 
-from nethook.drawing.saving import CONFIG
+from nethook.drawing.rendering.saving import CONFIG
 from nethook.drawing.stills.still import still
 
 PLOTLY: Final = "application/vnd.plotly.v1+json"

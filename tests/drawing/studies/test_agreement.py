@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nethook.drawing.agreement import agreement
-from nethook.drawing.render import figure
+from nethook.drawing.rendering.render import figure
+from nethook.drawing.studies.agreement import agreement
 
 
 def test_points_about_a_diagonal() -> None:

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from nethook.drawing.curves import curves
-from nethook.drawing.render import figure
-from nethook.drawing.saving import save
+from nethook.drawing.rendering.render import figure
+from nethook.drawing.rendering.saving import save
+from nethook.drawing.training.curves import curves
 from nethook.errors import MissingLibraryError, OptionError
 
 

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 import plotly.io as pio
 import pytest
 
-from nethook.drawing.plotly_figure import PLOTLY, Figure
+from nethook.drawing.rendering.plotly_figure import PLOTLY, Figure
 from nethook.figures import overview
 from tests.figures.shared import training
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from nethook.drawing.groups import groups
-from nethook.drawing.render import figure
+from nethook.drawing.rendering.render import figure
 from nethook.drawing.stills.still import still
+from nethook.drawing.studies.groups import groups
 
 
 def test_every_number_is_in_a_bin_and_bins_are_shared():

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from nethook.drawing.data import Floats, Quantity, Spec
-from nethook.drawing.heatmap import height_of
 from nethook.drawing.palette import GREY, LINES
+from nethook.drawing.training.heatmap import height_of
 from nethook.text.escape import labels, plotly_text
 from nethook.text.numbers import log_ticks
 

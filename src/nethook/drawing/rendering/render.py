@@ -34,7 +34,7 @@ def figure(spec: Spec, theme: str = "light") -> Any:
     if theme not in THEMES:
         raise OptionError(f"`theme` must be one of {', '.join(THEMES)}; got {theme!r}.")
     try:
-        from nethook.drawing.plotly_figure import Figure
+        from nethook.drawing.rendering.plotly_figure import Figure
     except ImportError:
         raise MissingLibraryError(
             "figures are made with plotly, which is not installed: pip install 'nethook[ui]'"

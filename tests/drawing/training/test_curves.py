@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from nethook.drawing.curves import curves
 from nethook.drawing.data import Line, Mark, Panel
-from nethook.drawing.render import figure
+from nethook.drawing.rendering.render import figure
+from nethook.drawing.training.curves import curves
 from tests.figures.shared import HOSTILE
 
 STEPS = np.arange(200)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from nethook.drawing.data import Quantity
-from nethook.drawing.depth import Profile, depth
 from nethook.drawing.palette import LINES
+from nethook.drawing.training.depth import Profile, depth
 
 LOG = Quantity("spread", "Spread", "How far.", "std", "log")
 SHARE = Quantity("zeros", "Zeros", "How many.", "of the outputs", "share")

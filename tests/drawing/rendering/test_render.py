@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nethook.drawing.curves import curves
 from nethook.drawing.data import Cells, Line, Panel
 from nethook.drawing.palette import BLUE, ON_DARK
-from nethook.drawing.render import (
+from nethook.drawing.rendering.render import (
     encode_array,
     encode_cells,
     figure,
@@ -23,6 +22,7 @@ from nethook.drawing.render import (
     themed,
 )
 from nethook.drawing.stills.still import still
+from nethook.drawing.training.curves import curves
 from nethook.errors import MissingLibraryError, OptionError
 from nethook.text.escape import script_json
 from tests.drawing.codes import decode_codes
@@ -115,7 +115,7 @@ def test_a_theme_that_is_none_is_refused():
 
 def test_without_plotly_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
-    monkeypatch.delitem(sys.modules, "nethook.drawing.plotly_figure", raising=False)
+    monkeypatch.delitem(sys.modules, "nethook.drawing.rendering.plotly_figure", raising=False)
     with pytest.raises(MissingLibraryError, match=r"pip install 'nethook\[ui\]'"):
         figure(spec())
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from nethook.drawing.fields import field_map
-from nethook.drawing.render import figure
+from nethook.drawing.rendering.render import figure
 from nethook.drawing.stills.still import still
+from nethook.drawing.studies.fields import field_map
 
 
 def test_the_frame_is_around_the_lines_that_are_read():

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nethook.drawing.causes import causes_spec
+from nethook.drawing.studies.causes import causes_spec
 
 MEAN = np.array([[0.5, -2.0], [1e-9, np.nan]])
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from nethook.drawing.data import Grid
-from nethook.drawing.depth import Profile, depth
-from nethook.drawing.heatmap import heatmap
 from nethook.drawing.quantities import QUANTITIES
-from nethook.drawing.render import figure
+from nethook.drawing.rendering.render import figure
+from nethook.drawing.training.depth import Profile, depth
+from nethook.drawing.training.heatmap import heatmap
 
 ROWS = ["conv1", "conv2", "fc"]
 FIRST, LAST = np.array([0, 1, 2, 4]), np.array([0, 1, 3, 7])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nethook.drawing.render import figure
-from nethook.drawing.token_grid import token_grid
+from nethook.drawing.rendering.render import figure
+from nethook.drawing.studies.token_grid import token_grid
 
 
 def test_texts_stand_in_the_cells_and_are_escaped() -> None:

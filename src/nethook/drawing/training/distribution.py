@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from nethook.drawing.data import Cells, Floats, Integers, Spec
-from nethook.drawing.heatmap import colour_axis, edges, height_of
 from nethook.drawing.palette import BLUE, GREY, TWO, VERMILION, faint
+from nethook.drawing.training.heatmap import colour_axis, edges, height_of
 from nethook.text.escape import labels, plotly_text
 from nethook.text.numbers import number, share
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nethook.cli.run import _program, _split
+from nethook.cli.commands.run import _program, _split
 from nethook.running.program import Program
 from nethook.runs.reading.run import open_run
 from tests.running.both import Done, Warm, bare, same, under

@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nethook.drawing.distribution import (
+from nethook.drawing.rendering.render import figure
+from nethook.drawing.training.distribution import (
     bands,
     bin_groups,
     histogram_over_time,
@@ -16,7 +17,6 @@ from nethook.drawing.distribution import (
     units_over_time,
     values_of_layers,
 )
-from nethook.drawing.render import figure
 from nethook.stats.fields import BINS, bin_values
 from tests.runs.made import histogram
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nethook.cli import version
+from nethook.cli.commands import version
 from nethook.errors import OldTorchError
 from nethook.hooks.canaries import registry, report
 from nethook.private_names import NAMES

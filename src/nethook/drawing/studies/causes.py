@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from nethook.drawing.data import Floats, Picture, Spec
-from nethook.drawing.heatmap import height_of
 from nethook.drawing.palette import BLUE, DIVERGING, GREY
 from nethook.drawing.pictures import mosaic
+from nethook.drawing.training.heatmap import height_of
 from nethook.text.escape import labels, plotly_text
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from nethook.drawing.render import figure
-from nethook.drawing.response import response
+from nethook.drawing.rendering.render import figure
 from nethook.drawing.stills.still import still
+from nethook.drawing.studies.response import response
 
 
 def test_points_are_in_order_and_the_band_is_there_where_it_is_known():

@@ -163,7 +163,7 @@ def test_on_a_terminal_it_is_a_tree_of_rich(
 ) -> None:
     from torch import nn
 
-    from nethook.cli.sites import _print
+    from nethook.cli.commands.sites import _print
 
     found = nethook.sites(nn.Sequential(nn.Linear(3, 2)), torch.ones(1, 3))
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)

@@ -74,3 +74,18 @@ def test_the_middle_of_a_long_table_is_left_out_and_counted(rows, lines):
         assert text[30] == f"… {rows - 60} more"
         assert f"… {rows - 60} more" in table.html()
     assert len(table.rows) == rows
+
+
+def test_backticks_are_code_in_html_and_stay_in_text():
+    table = Table("of `Net`", ("what",), [("between `a<b>` and `c`",), ("a lone ` mark",)])
+    assert (
+        '<td style="text-align:left">between <code>a&lt;b&gt;</code> and <code>c</code></td>'
+        in (table.html())
+    )
+    assert "a lone ` mark" in table.html()
+    assert "of <code>Net</code>" in table.html()
+    assert "between `a<b>` and `c`" in table.text()
+
+
+def test_cells_are_apart_where_a_viewer_has_no_stylesheet():
+    assert '<table cellpadding="4">' in TABLE.html()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from nethook.text.escape import line
+from nethook.text.escape import html_prose, line
 
 _ROWS_SHOWN = 60  # more scroll past; the middle is left out
 
@@ -33,7 +32,7 @@ class Table:
 
     def html(self) -> str:
         """The table as HTML; everything in it is escaped."""
-        title = f"<div><b>{html.escape(self.title)}</b></div>"
+        title = f"<div><b>{html_prose(self.title)}</b></div>"
         rows = self._shown()
         if not rows:
             return title
@@ -44,7 +43,11 @@ class Table:
             + "</tr>"
             for row in rows
         )
-        return f"{title}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        # The attribute is for viewers without a stylesheet of their own.
+        table = (
+            f'<table cellpadding="4"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+        )
+        return title + table
 
     def _shown(self) -> list[Sequence[str]]:
         rows = list(self.rows)
@@ -63,4 +66,4 @@ class Table:
 
     def _cell(self, tag: str, column: str, cell: str) -> str:
         align = "right" if column in self.right else "left"
-        return f'<{tag} style="text-align:{align}">{html.escape(cell)}</{tag}>'
+        return f'<{tag} style="text-align:{align}">{html_prose(cell)}</{tag}>'

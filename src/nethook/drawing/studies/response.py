@@ -37,6 +37,7 @@ def response(
     layout = {
         "title": {"text": plotly_text(title)},
         "height": 340,
+        "showlegend": False,  # the band has no name, and one line needs none
         "xaxis": {"title": {"text": plotly_text(axes[0])}},
         "yaxis": {"title": {"text": plotly_text(axes[1])}},
     }

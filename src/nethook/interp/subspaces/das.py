@@ -60,15 +60,12 @@ class Subspace(Result):
     def figure(self, *, theme: str = "light") -> Any:
         """A Plotly figure: the accuracy beside that of its controls."""
         from nethook.drawing.rendering.render import figure
-        from nethook.drawing.studies.causes import causes_spec
+        from nethook.drawing.studies.causes import bars_spec
 
         names = ("found subspace", "random basis", "arbitrary labels", "random weights", "chance")
-        numbers = torch.tensor([row[1] for row in self._numbers()])[:, None]
-        spec = causes_spec(
-            title=f"Interchange at {self.site}: accuracy", sites=names, cells=("",), over="",
-            mean=numbers.double().numpy(),
-        )  # fmt: skip
-        return figure(spec, theme)
+        numbers = torch.tensor([row[1] for row in self._numbers()], dtype=torch.double)
+        title = f"Interchange at {self.site}: accuracy"
+        return figure(bars_spec(title, names, numbers.numpy(), unit="accuracy"), theme)
 
     def _numbers(self) -> list[tuple[str, float]]:
         return [

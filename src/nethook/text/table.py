@@ -43,11 +43,7 @@ class Table:
             + "</tr>"
             for row in rows
         )
-        # The attribute is for viewers without a stylesheet of their own.
-        table = (
-            f'<table cellpadding="4"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-        )
-        return title + table
+        return f"{title}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def _shown(self) -> list[Sequence[str]]:
         rows = list(self.rows)
@@ -66,4 +62,5 @@ class Table:
 
     def _cell(self, tag: str, column: str, cell: str) -> str:
         align = "right" if column in self.right else "left"
-        return f'<{tag} style="text-align:{align}">{html_prose(cell)}</{tag}>'
+        # Viewers without a stylesheet of their own would leave no room between cells.
+        return f'<{tag} style="padding:2px 8px;text-align:{align}">{html_prose(cell)}</{tag}>'

@@ -6,17 +6,30 @@ import re
 
 import pytest
 
-from tools.gallery import OF_RESULTS, PAGE, PICTURES, THEMES, UNTHEMED, figures, shown
+from tools.gallery import (
+    OF_RESULTS,
+    PAGE,
+    PICTURES,
+    THEMES,
+    drawing_results,
+    figures,
+    shown,
+)
 
 TEXT = PAGE.read_text(encoding="utf-8")
 
 
 def test_every_public_figure_is_shown_below_a_block_that_calls_it() -> None:
     made = {name: code for code, name in shown(TEXT) if name}
-    assert set(made) == {*figures(), *OF_RESULTS, *UNTHEMED}
+    assert set(made) == {*figures(), *OF_RESULTS}
     assert [name for name in figures() if f"nethook.figures.{name}(" not in made[name]] == []
-    assert ".figure()" in made["scales"]
     assert all(".figure(" in made[name] for name in OF_RESULTS)
+
+
+def test_every_result_that_draws_itself_is_shown() -> None:
+    # One probe is drawn as several are.
+    here = sorted(each.__name__ for each in drawing_results() if each.__name__ != "Probe")
+    assert here == sorted([*set(OF_RESULTS.values()), "Sweep"])  # of `interp` and of `init`
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -31,7 +44,7 @@ def test_themes_differ_and_no_picture_is_left_over() -> None:
     names = {path.name for path in PICTURES.iterdir()}
     both = [*figures(), *OF_RESULTS]
     themed = {f"{name}-{theme}.svg" for name in both for theme in THEMES}
-    assert names == themed | {f"{name}-light.svg" for name in UNTHEMED}
+    assert names == themed
     for name in both:
         light, dark = (background(name, theme) for theme in THEMES)
         assert light != dark, name

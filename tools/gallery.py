@@ -1,6 +1,7 @@
 """Runs the code of docs/gallery.md and saves the figure of each block, in both themes.
 
     python -m tools.gallery
+    python -m tools.gallery lens probes     # the pictures of these alone
 
 Needs kaleido (`nethook[export]`) and a Chromium.
 """
@@ -8,9 +9,14 @@ Needs kaleido (`nethook[export]`) and a Chromium.
 from __future__ import annotations
 
 import functools
+import importlib
+import inspect
 import os
+import pkgutil
 import re
+import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, chdir
 from pathlib import Path
@@ -27,15 +33,32 @@ THEMES = ("light", "dark")
 WIDTH = 860
 OTHERS = frozenset({"QUANTITIES", "report", "save"})
 """What `nethook.figures` has besides figures."""
-UNTHEMED = frozenset({"scales"})
-"""Figures of other rooms, which have one theme."""
-OF_RESULTS = ("overlay", "words", "features")
-"""Figures that results of `nethook.interp` make of themselves."""
+OF_RESULTS = {
+    "overlay": "Attribution", "words": "Attribution", "features": "Attribution", "cam": "Cam",
+    "effects": "Sweep", "agreement": "Verified", "lens": "Lens",
+    "projections": "Direction", "steering": "SteeringCurve", "probes": "Probes",
+    "subspace": "Subspace", "dictionary": "SplicedSite", "likeness": "CKA",
+    "field": "ReceptiveField", "pattern": "Visualisation",
+    "scales": "Report", "widths": "Sweep",
+}  # fmt: skip
+"""Figures that results of `nethook.interp` and `nethook.init` make of themselves, and the class."""
 
 
 def figures() -> list[str]:
     """The name of every public figure."""
     return [name for name in nethook.figures.__all__ if name not in OTHERS]
+
+
+def drawing_results() -> list[type]:
+    """Every class of results that has a method `figure` of its own."""
+    found = {}
+    for room in (nethook.interp, nethook.init):
+        for module in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
+            for each in vars(importlib.import_module(module.name)).values():
+                own = inspect.isclass(each) and each.__module__ == module.name
+                if own and "figure" in vars(each):
+                    found[each.__qualname__, each.__module__] = each
+    return [found[key] for key in sorted(found)]
 
 
 def shown(page: str) -> Iterator[tuple[str, str]]:
@@ -54,8 +77,8 @@ def draw(theme: str) -> Iterator[tuple[str, Any]]:
         for name in figures():
             drawn = functools.partial(getattr(nethook.figures, name), theme=theme)
             stack.enter_context(patch.object(nethook.figures, name, drawn))
-        for result in (nethook.interp.Attribution, nethook.interp.Cam):
-            themed = functools.partialmethod(result.figure, theme=theme)
+        for result in drawing_results():
+            themed = functools.partialmethod(vars(result)["figure"], theme=theme)
             stack.enter_context(patch.object(result, "figure", themed))
         stack.enter_context(chdir(stack.enter_context(tempfile.TemporaryDirectory())))
         for code, name in shown(PAGE.read_text(encoding="utf-8")):
@@ -64,16 +87,22 @@ def draw(theme: str) -> Iterator[tuple[str, Any]]:
                 yield name, names["figure"]
 
 
-def main() -> None:
-    """Writes docs/pictures/gallery."""
+def main(chosen: list[str]) -> None:
+    """Writes docs/pictures/gallery, or some of it."""
+    import kaleido
+
     PICTURES.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    for theme in THEMES:
-        for name, figure in draw(theme):
-            if name in UNTHEMED and theme != THEMES[0]:
-                continue
-            nethook.figures.save(figure, PICTURES / f"{name}-{theme}.svg", width=WIDTH)
+    warnings.filterwarnings("ignore", "The kopts argument is ignored", UserWarning)
+    kaleido.start_sync_server()  # one browser for all pictures
+    try:
+        for theme in THEMES:
+            for name, figure in draw(theme):
+                if not chosen or name in chosen:
+                    nethook.figures.save(figure, PICTURES / f"{name}-{theme}.svg", width=WIDTH)
+    finally:
+        kaleido.stop_sync_server()
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

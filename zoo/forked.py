@@ -46,7 +46,7 @@ if __name__ == "__main__":
 
     import nethook.running.detecting.watches
     import nethook.watching.watch  # noqa: F401
-    from nethook.cli.run import main
+    from nethook.cli.commands.run import main
 
     for name in sys.argv[1:]:
         importlib.import_module(name)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import nethook
-from nethook.drawing.heatmap import cells_of
-from nethook.drawing.render import encode_codes
+from nethook.drawing.rendering.render import encode_codes
+from nethook.drawing.training.heatmap import cells_of
 from nethook.figures.reading import Reading
 from tests.browser.conftest import PICTURES, violations
 from tests.drawing.codes import decode_codes
@@ -213,6 +213,10 @@ def test_nothing_is_blank_in_a_full_page_picture_or_in_print(browser, report):
     assert hidden.count() >= 8
     page.emulate_media(media="print")
     assert all(pane.is_visible() for pane in hidden.all())
+    # A caption or a heading is on the same sheet as what it is of.
+    style = "(all, name) => [...new Set(all.map((one) => getComputedStyle(one)[name]))]"
+    assert page.locator(".pane").evaluate_all(style, "breakInside") == ["avoid"]
+    assert page.locator("h2").evaluate_all(style, "breakAfter") == ["avoid"]
     heatmaps = page.locator(".pane .heatmaplayer image")
     assert heatmaps.count() >= 9
     assert all(

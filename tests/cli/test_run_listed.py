@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import nethook
-from nethook.cli.run import parser
+from nethook.cli.commands.run import parser
 
 # Completing ends the process; what was imported is told on the way out.
 COMMAND = """\

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nethook.drawing.data import Floats
-from nethook.drawing.render import INFINITE, MISSING, TOP, ZERO
+from nethook.drawing.rendering.render import INFINITE, MISSING, TOP, ZERO
 
 
 def decode_codes(codes: Any, low: float, high: float, *, log: bool) -> Floats:

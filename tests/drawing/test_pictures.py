@@ -8,7 +8,7 @@ import pytest
 from nethook.drawing.data import Picture, Row
 from nethook.drawing.module_tree import tree
 from nethook.drawing.pictures import colour_mosaic, maps, mosaic
-from nethook.drawing.render import figure
+from nethook.drawing.rendering.render import figure
 from tests.figures.shared import HOSTILE
 
 

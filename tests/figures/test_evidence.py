@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nethook.drawing.render import figure
+from nethook.drawing.rendering.render import figure
 from nethook.figures.evidence import finding_specs
 from nethook.figures.reading import Reading
 from nethook.text.findings import read_findings

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 import nethook
-from nethook.drawing.plotly_figure import PLOTLY
+from nethook.drawing.rendering.plotly_figure import PLOTLY
 from nethook.errors import MissingLibraryError
 from nethook.figures.notebook import Live, _Drawn
 from nethook.runs.writing.writer import RunWriter

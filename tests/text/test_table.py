@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -15,6 +16,7 @@ TABLE = Table(
     "2 sites", ("address", "shape", "calls"), [("fc1", "2 × 3", "1"), ('""', "", "12")],
     right=frozenset(["calls"]),
 )  # fmt: skip
+PADDED = "padding:2px 8px;"
 
 
 def test_text_is_aligned_and_has_no_trailing_spaces():
@@ -40,7 +42,7 @@ def test_html_says_the_same_cells():
     cells = [[cell.text or "" for cell in row] for row in root.iter("tr")]
     assert cells == [list(TABLE.columns), *(list(row) for row in TABLE.rows)]
     assert [cell.get("style") for cell in root.iter("th")] == [
-        "text-align:left", "text-align:left", "text-align:right",
+        f"{PADDED}text-align:left", f"{PADDED}text-align:left", f"{PADDED}text-align:right",
     ]  # fmt: skip
 
 
@@ -74,3 +76,17 @@ def test_the_middle_of_a_long_table_is_left_out_and_counted(rows, lines):
         assert text[30] == f"… {rows - 60} more"
         assert f"… {rows - 60} more" in table.html()
     assert len(table.rows) == rows
+
+
+def test_backticks_are_code_in_html_and_stay_in_text():
+    table = Table("of `Net`", ("what",), [("between `a<b>` and `c`",), ("a lone ` mark",)])
+    assert ">between <code>a&lt;b&gt;</code> and <code>c</code></td>" in (table.html())
+    assert "a lone ` mark" in table.html()
+    assert "of <code>Net</code>" in table.html()
+    assert "between `a<b>` and `c`" in table.text()
+
+
+def test_cells_are_apart_where_a_viewer_has_no_stylesheet():
+    cells = re.findall(r"<t[hd] [^>]*>", TABLE.html())
+    assert cells
+    assert all(PADDED in cell for cell in cells)

@@ -14,7 +14,7 @@ def main() -> None:
         # is not for nethook to import. (So nothing has been imported up to here.)
         del sys.path[0]
     if sys.argv[1:2] == ["run"]:
-        from nethook.cli.run import main as run
+        from nethook.cli.commands.run import main as run
 
         run(sys.argv[2:])
     else:

@@ -20,7 +20,7 @@ from typing import Annotated
 
 import typer
 
-from nethook.cli import (
+from nethook.cli.commands import (
     demo,
     diagnose,
     diff,
@@ -42,7 +42,7 @@ app = typer.Typer(pretty_exceptions_enable=False)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from nethook.cli.version import lines
+        from nethook.cli.commands.version import lines
 
         for line in lines():
             typer.echo(line)

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 
 import typer
 
+from nethook.cli.commands.run import main, parser
 from nethook.cli.parameters import one_of, run_files
-from nethook.cli.run import main, parser
 
 
 def listed() -> Callable[..., None]:

@@ -1,68 +1,101 @@
-"""Figures of a start: scales over depth, and over width. From plain data."""
+"""How large values are in a network that has just been initialised: over depth, and over width."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from typing import Any
 
-_COLOURS = {"forward": "#1f5fa8", "backward": "#c2571a", "cosine": "#4d7d2f"}
+import numpy as np
+
+from nethook.drawing.data import Floats, Spec
+from nethook.drawing.palette import BLUE, GREEN, GREY, LINES, VERMILION
+from nethook.text.escape import plotly_text
+
+_TICKS = 12
+_SIZE = "root mean square"
+_BELOW = 0.3  # of the height: the cosines, below the scales
 
 
-def scales_figure(data: dict[str, Any]) -> Any:
-    """Scale forward, scale backward and cosine of inputs, layer by layer."""
-    go, subplots = _plotly()
+def scales_over_depth(data: dict[str, Any]) -> Spec:
+    """Scales forward and backward, and the cosine of two inputs, layer by layer.
+
+    Arguments:
+        data: `model`, and `rows` with `address`, `forward`, `backward`, `expected`, `cosine`.
+    """
     rows = data["rows"]
-    layers = [row["address"] for row in rows]
-    numbers = list(range(1, len(rows) + 1))
-    figure = subplots.make_subplots(
-        rows=2, cols=1, shared_xaxes=True, row_heights=[0.65, 0.35], vertical_spacing=0.08
-    )
-    for name in ("forward", "backward"):
-        line = go.Scatter(
-            x=numbers, y=[_finite(row[name]) for row in rows], customdata=layers, name=name,
-            mode="lines+markers", line={"color": _COLOURS[name]},
-            hovertemplate="%{customdata}<br>%{y:.4g}<extra>" + name + "</extra>",
+    x = np.arange(1, len(rows) + 1)
+    layers = [plotly_text(row["address"]) for row in rows]
+
+    def line(key: str, name: str, colour: str, **more: Any) -> dict[str, Any]:
+        return {
+            "type": "scatter", "mode": "lines+markers", "x": x, "name": name, "customdata": layers,
+            "y": _with_gaps([row[key] for row in rows]), "line": {"color": colour, "width": 1.8},
+            "marker": {"size": 5, "color": colour},
+            "hovertemplate": f"<b>%{{customdata}}</b><br>{name} %{{y:.4~g}}<extra></extra>", **more,
+        }  # fmt: skip
+
+    expected = line("expected", "expected", GREY, mode="lines")
+    expected["line"] = {"color": GREY, "width": 1.8, "dash": "dot"}
+    traces = [
+        line("forward", "forward", BLUE),
+        line("backward", "backward", VERMILION),
+        expected,
+        line("cosine", "cosine of two inputs", GREEN, yaxis="y2"),
+    ]
+    layout = {
+        "title": {"text": f"Scales of {plotly_text(data['model'])}"},
+        "height": 420,
+        "xaxis": {
+            "title": {"text": "layer, in order of execution"},
+            "anchor": "y2",
+            # There is no layer between two.
+            "tickvals": x[:: max(1, len(x) // _TICKS)],
+        },
+        "yaxis": {"type": "log", "title": {"text": _SIZE}, "domain": [_BELOW + 0.07, 1.0]},
+        "yaxis2": {"title": {"text": "cosine"}, "domain": [0.0, _BELOW], "range": [-0.05, 1.05]},
+        **_LEGEND,
+    }
+    return {"data": traces, "layout": layout}
+
+
+def scales_over_width(data: dict[str, Any]) -> Spec:
+    """The scale of each layer over the width of the model.
+
+    Arguments:
+        data: `widths`, `steps` of training, and `rows` with `address` and `forward` per width.
+    """
+    widths = np.asarray(data["widths"], float)
+    traces = []
+    for index, row in enumerate(data["rows"]):
+        name, colour = plotly_text(row["address"]), LINES[index % len(LINES)]
+        traces.append(
+            {
+                "type": "scatter", "mode": "lines+markers", "x": widths, "name": name,
+                "y": _with_gaps(row["forward"]), "line": {"color": colour, "width": 1.8},
+                "marker": {"size": 5, "color": colour},
+                "hovertemplate": f"<b>{name}</b><br>width %{{x}}: %{{y:.4~g}}<extra></extra>",
+            }
         )  # fmt: skip
-        figure.add_trace(line, row=1, col=1)
-    expected = go.Scatter(
-        x=numbers, y=[row["expected"] for row in rows], name="expected", mode="lines",
-        line={"color": "#8a8a8a", "dash": "dot"},
-    )  # fmt: skip
-    figure.add_trace(expected, row=1, col=1)
-    cosine = go.Scatter(
-        x=numbers, y=[_finite(row["cosine"]) for row in rows], customdata=layers,
-        name="cosine of two inputs", mode="lines+markers", line={"color": _COLOURS["cosine"]},
-    )  # fmt: skip
-    figure.add_trace(cosine, row=2, col=1)
-    figure.update_yaxes(type="log", title_text="root mean square", row=1, col=1)
-    figure.update_yaxes(range=[-0.05, 1.05], title_text="cosine", row=2, col=1)
-    figure.update_xaxes(title_text="layer, in order of execution", row=2, col=1)
-    figure.update_layout(title=f"Scales of {data['model']}", template="plotly_white")
-    return figure
-
-
-def sweep_figure(data: dict[str, Any]) -> Any:
-    """The scale of each layer over the width of the model."""
-    go, _ = _plotly()
-    figure = go.Figure()
-    for row in data["rows"]:
-        scales = [_finite(scale) for scale in row["forward"]]
-        line = go.Scatter(x=data["widths"], y=scales, name=row["address"], mode="lines+markers")
-        figure.add_trace(line)
-    figure.update_xaxes(type="log", title_text="width", tickvals=data["widths"])
-    figure.update_yaxes(type="log", title_text="root mean square")
     after = f" after {data['steps']} steps" if data["steps"] else ""
-    figure.update_layout(title=f"Scales over width{after}", template="plotly_white")
-    return figure
+    texts = [str(width) for width in data["widths"]]
+    layout = {
+        "title": {"text": f"Scales over width{after}"},
+        "height": 380,
+        "xaxis": {"type": "log", "title": {"text": "width"}, "tickvals": widths, "ticktext": texts},
+        "yaxis": {"type": "log", "title": {"text": _SIZE}},
+        **_LEGEND,
+    }
+    return {"data": traces, "layout": layout}
 
 
-def _plotly() -> tuple[Any, Any]:
-    try:
-        from plotly import graph_objects, subplots
-    except ImportError as error:
-        raise ImportError("figures need plotly: pip install 'nethook[ui]'.") from error
-    return graph_objects, subplots
+_LEGEND = {
+    "showlegend": True,
+    "legend": {"orientation": "h", "x": 1.0, "xanchor": "right", "y": 1.0, "yanchor": "bottom"},
+    "margin": {"t": 66},
+}
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None  # a gap in the line
+def _with_gaps(values: Sequence[float]) -> Floats:
+    """What is not finite is a gap in the line."""
+    found = np.asarray(values, float)
+    return np.where(np.isfinite(found), found, np.nan)

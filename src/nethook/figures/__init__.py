@@ -12,7 +12,7 @@ They need plotly: pip install 'nethook[ui]'. Wherever a run is taken, its path i
 """
 
 from nethook.drawing.quantities import QUANTITIES as QUANTITIES
-from nethook.drawing.saving import save as save
+from nethook.drawing.rendering.saving import save as save
 from nethook.figures.reports import report as report
 from nethook.figures.runs import bands as bands
 from nethook.figures.runs import compare as compare

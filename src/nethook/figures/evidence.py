@@ -14,10 +14,10 @@ from typing import Final
 
 import numpy as np
 
-from nethook.drawing.curves import curves, onset
 from nethook.drawing.data import Panel, Spec
-from nethook.drawing.depth import Profile, depth
 from nethook.drawing.quantities import QUANTITIES
+from nethook.drawing.training.curves import curves, onset
+from nethook.drawing.training.depth import Profile, depth
 from nethook.figures.panels import loss_panel, norm_panel, rate_panel, ratio_panel
 from nethook.figures.reading import Reading, mark_of
 from nethook.text.findings import Finding

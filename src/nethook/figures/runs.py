@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nethook.drawing.curves import TALL, curves
 from nethook.drawing.data import Grid, Mark, Quantity, Spec
 from nethook.drawing.decimate import POINTS, cut_line
-from nethook.drawing.depth import Profile
-from nethook.drawing.depth import depth as draw_depth
-from nethook.drawing.distribution import bands as draw_bands
-from nethook.drawing.distribution import histogram_over_time, units_over_time
-from nethook.drawing.heatmap import heatmap as draw_heatmap
 from nethook.drawing.module_tree import tree as draw_tree
-from nethook.drawing.render import figure
+from nethook.drawing.rendering.render import figure
+from nethook.drawing.training.curves import TALL, curves
+from nethook.drawing.training.depth import Profile
+from nethook.drawing.training.depth import depth as draw_depth
+from nethook.drawing.training.distribution import bands as draw_bands
+from nethook.drawing.training.distribution import histogram_over_time, units_over_time
+from nethook.drawing.training.heatmap import heatmap as draw_heatmap
 from nethook.errors import NoSuchSiteError
 from nethook.figures.evidence import depth_spec, finding_specs
 from nethook.figures.panels import panels

@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from nethook.drawing.data import Floats, Picture, Spec
-from nethook.drawing.distribution import values_of_layers
 from nethook.drawing.pictures import colour_mosaic, maps, mosaic
+from nethook.drawing.training.distribution import values_of_layers
 from nethook.errors import InputsError, OptionError
 
 CHANNELS: Final = 64

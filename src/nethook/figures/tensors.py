@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nethook.drawing.render import figure
+from nethook.drawing.rendering.render import figure
 from nethook.errors import InputsError, NoSuchSiteError
 from nethook.figures import tensor_specs
 from nethook.figures.tensor_specs import CHANNELS, as_array

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from nethook.drawing.curves import curves
 from nethook.drawing.data import Grid, Line, Mark, Panel, Quantity, Spec
 from nethook.drawing.decimate import POINTS, thin_grid
-from nethook.drawing.heatmap import heatmap
 from nethook.drawing.palette import LINES
+from nethook.drawing.training.curves import curves
+from nethook.drawing.training.heatmap import heatmap
 from nethook.figures.panels import loss_panel, norm_panel
 from nethook.figures.reading import Reading
 

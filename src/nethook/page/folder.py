@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from nethook.errors import RunFileError
 from nethook.figures.reading import Reading
@@ -27,6 +27,7 @@ MOST_FILES: Final = 2000
 """Runs of a folder that are listed: the newest."""
 _SEEN: Final = 50_000  # entries of folders that are looked at
 _OPEN: Final = 6  # runs that are kept in memory as they were read
+_LOG: Final = "-wal"  # what SQLite writes beside a file first
 _PATIENCE: Final = 4.0  # a run that takes t seconds to read is read again after this many t
 
 Stamp = tuple[object, ...]
@@ -152,7 +153,7 @@ class Folder:
         root, seen, given = self.place.resolve(), 0, set()
         for folder, below, names in os.walk(self.place):  # does not follow links to folders
             below[:] = sorted(name for name in below if not name.startswith("."))
-            ranked = [name for name in names if ".rank" in name]
+            ranked, links = [name for name in names if ".rank" in name], _links(folder, names)
             for name in sorted(names):
                 seen += 1
                 path = Path(folder, name)
@@ -163,7 +164,7 @@ class Folder:
                     if 0 in ranks or next(iter(ranks.values())) != path:
                         continue
                 # `realpath` ends also where links lead in a circle.
-                if path.is_symlink() and root not in Path(os.path.realpath(path)).parents:
+                if name in links and root not in Path(os.path.realpath(path)).parents:
                     continue  # leads out of the folder
                 if path not in given:
                     given.add(path)
@@ -172,38 +173,65 @@ class Folder:
                 return
 
 
+def _links(folder: str, names: Collection[str]) -> set[str]:
+    """Which of the names are symbolic links; all may be where the folder cannot be read again."""
+    try:
+        with os.scandir(folder) as each:  # knows it without a question per name
+            return {entry.name for entry in each if entry.is_symlink()}
+    except OSError:
+        return set(names)
+
+
 def stamps_of(entries: Iterable[Entry]) -> dict[str, Stamp]:
     """The stamps of many runs by their ids: each folder is listed once."""
-    ranks: dict[Path, dict[str, list[str]]] = {}
+    listed: dict[Path, _Beside] = {}
     stamps = {}
     for entry in entries:
         place = entry.path.parent
-        if place not in ranks:
-            ranks[place] = _names_of_ranks(place)
+        if place not in listed:
+            listed[place] = _beside(place)
         stem = entry.path.stem.partition(".rank")[0]
-        stamps[entry.id] = stamp_of(entry.path, ranks[place].get(stem, ()))
+        ranks, logs = listed[place].ranks.get(stem, ()), listed[place].logs
+        files = rank_files(entry.path, ranks) if ranks else {0: entry.path}
+        stamps[entry.id] = _stamp(files, logs)
     return stamps
 
 
-def _names_of_ranks(place: Path) -> dict[str, list[str]]:
-    """What may be files of ranks in a folder, by what their names begin with."""
-    found: dict[str, list[str]] = {}
+class _Beside(NamedTuple):
+    """What lies in a folder: possible files of ranks by what they begin with, and SQLite's logs."""
+
+    ranks: dict[str, list[str]]
+    logs: set[str]
+
+
+def _beside(place: Path) -> _Beside:
+    found = _Beside({}, set())
     with contextlib.suppress(OSError, ValueError):
         for name in os.listdir(place):  # noqa: PTH208 - thousands of paths take long
+            if name.endswith(_LOG):
+                found.logs.add(name)
             begin, ranked, _ = name.partition(".rank")
             if ranked:
-                found.setdefault(begin, []).append(name)
+                found.ranks.setdefault(begin, []).append(name)
     return found
 
 
-def stamp_of(path: Path, beside: Iterable[str] | None = None) -> Stamp:
-    """What changes when anything is written to a run; `beside` as `rank_files` has it."""
+def stamp_of(path: Path) -> Stamp:
+    """What changes when anything is written to a run."""
+    return _stamp(rank_files(path) or {0: path})
+
+
+def _stamp(files: Mapping[int, Path], logs: Collection[str] | None = None) -> Stamp:
+    """The stamp of the files of all ranks; `logs` are the names of logs that are there."""
     parts: list[object] = []
-    for rank, file in (rank_files(path, beside) or {0: path}).items():
-        for path in (file, Path(f"{file}-wal")):
+    for rank, file in files.items():
+        own = (file, file.name), (f"{file}{_LOG}", f"{file.name}{_LOG}")
+        for place, name in own:
+            if logs is not None and name.endswith(_LOG) and name not in logs:
+                continue
             try:
-                stat = path.stat()
-            except OSError:
+                stat = os.stat(place)  # noqa: PTH116 - thousands of paths take long
+            except (OSError, ValueError):
                 continue
             parts.append((rank, stat.st_ino, stat.st_mtime_ns, stat.st_size))
     return tuple(parts)

@@ -10,9 +10,9 @@ from typing import Final
 
 import numpy as np
 
-from nethook.drawing.curves import curves
 from nethook.drawing.data import Line, Panel, Spec
 from nethook.drawing.palette import LINES
+from nethook.drawing.training.curves import curves
 from nethook.page.folder import Entry
 from nethook.page.summaries import Summary
 from nethook.runs.reading.settings import without_seed

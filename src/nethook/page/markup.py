@@ -16,9 +16,9 @@ from markupsafe import Markup, escape
 
 from nethook.drawing.data import Spec
 from nethook.drawing.palette import THEMES, template
-from nethook.drawing.render import dark_colours
+from nethook.drawing.rendering.render import dark_colours
 from nethook.page.section import Section
-from nethook.text.escape import html_text, line, plotly_text, script_json, shorten
+from nethook.text.escape import html_prose, line, plotly_text, script_json, shorten
 from nethook.text.findings import when
 from nethook.text.numbers import number
 from nethook.text.paragraphs import capitalized
@@ -94,11 +94,7 @@ def asset(name: str) -> str:
 
 def prose(text: object) -> Markup:
     """A text of several lines, with `code` in it: escaped, with its lines and its code marked."""
-    parts = html_text(text).split("`")
-    if len(parts) % 2 == 0:  # one that has no partner is a character as any other
-        parts[-2:] = ["`".join(parts[-2:])]
-    marked = "".join(f"<code>{part}</code>" if at % 2 else part for at, part in enumerate(parts))
-    return Markup(marked.replace("\n", "<br>"))
+    return Markup(html_prose(text).replace("\n", "<br>"))
 
 
 def value(measured: object) -> str:

@@ -20,6 +20,7 @@ from nethook.runs.reading.shown_losses import LOGGED, shown_losses
 from nethook.text.examined import examined_lines
 from nethook.text.finding_lines import finding_lines
 from nethook.text.findings import read_findings
+from nethook.text.non_finite import non_finite_line
 from nethook.text.numbers import ascii_number as number
 from nethook.text.numbers import count as counted
 from nethook.text.paragraphs import Style, wrapped
@@ -219,24 +220,7 @@ def _event(event: EventRecord) -> str:
         return (
             f"a part of watching failed at step {event.step} and was switched off: {event.message}"
         )
-    if made := _operation(event):
-        return f"first NaN or infinity: step {event.step}, {made}"
-    # The message of the flight recorder names step and place.
-    has_step = event.message.startswith(f"step {event.step}")
-    where = f" at {event.address!r}" if event.address else ""
-    return (
-        f"first NaN or infinity: {'' if has_step else f'step {event.step}{where}, '}{event.message}"
-    )
-
-
-def _operation(event: EventRecord) -> str:
-    """The operation that made it, where it was found when that happened."""
-    replayed = event.data.get("replayed")
-    if not isinstance(replayed, Mapping) or not replayed.get("operation"):
-        return ""
-    source = str(replayed.get("source") or "").partition(" in ")[0]
-    where = f" at {source}" if source else ""
-    return f"{replayed['operation']}{where}: {replayed.get('reason', '')}. nethook replay shows it."
+    return non_finite_line(event.step, event.address, event.message, event.data)
 
 
 def _unseen(sites: Sequence[Site], steps: int, style: Style) -> Iterator[str]:

@@ -5,6 +5,7 @@ some characters, and its own function here; what is not listed is passed as it i
 
     plotly_text     labels and hover texts of Plotly: its tags, entities, `%{...}` and TeX
     html_text       HTML, between tags and in quoted attributes
+    html_prose      the same between tags, with `code` marked
     script_json     JSON inside a `<script>` of an HTML page
     line            one line for a terminal or a log: control characters are spelt out
     cell            a cell of CSV that a spreadsheet does not take for a formula
@@ -31,6 +32,14 @@ def html_text(text: object) -> str:
     import html  # its table of entities is large, and few processes write HTML
 
     return html.escape("\n".join(line(row) for row in str(text).split("\n")), quote=True)
+
+
+def html_prose(text: object) -> str:
+    """Text for HTML between tags, in which `code` is marked as such."""
+    parts = html_text(text).split("`")
+    if len(parts) % 2 == 0:  # one that has no partner is a character as any other
+        parts[-2:] = ["`".join(parts[-2:])]
+    return "".join(f"<code>{part}</code>" if at % 2 else part for at, part in enumerate(parts))
 
 
 def script_json(value: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from nethook.text.escape import html_text
+from nethook.text.escape import html_prose, html_text
 from nethook.text.findings import Finding, places, read_finding, when
 from nethook.text.numbers import ascii_number
 from nethook.text.tried_lines import tried_by_code
@@ -47,7 +47,7 @@ def _finding(finding: Finding) -> Iterator[str]:
     yield (
         f'<div style="border-left:3px solid {colour};padding:0 0 0 .8em;margin:0 0 1em">'
         f'<b style="color:{colour}">{finding.severity}</b> <b>{html_text(finding.code)}</b>'
-        f' <span style="color:{_GREY}">{html_text(about)}</span><br>{html_text(finding.message)}'
+        f' <span style="color:{_GREY}">{html_text(about)}</span><br>{html_prose(finding.message)}'
     )
     for label, text in (
         ("at", ", ".join(places(finding))),
@@ -55,7 +55,7 @@ def _finding(finding: Finding) -> Iterator[str]:
         ("tried", finding.tried),
     ):
         if text:
-            yield f"<br><b>{label}:</b> {html_text(text)}"
+            yield f"<br><b>{label}:</b> {html_prose(text)}"
     if finding.evidence or finding.consequences:
         head = f'<summary style="color:{_GREY}">evidence</summary>'
         yield f"<details>{head}{_details(finding)}</details>"

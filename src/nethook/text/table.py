@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from nethook.text.escape import line
+from nethook.text.escape import html_prose, line
 
 _ROWS_SHOWN = 60  # more scroll past; the middle is left out
 
@@ -33,7 +32,7 @@ class Table:
 
     def html(self) -> str:
         """The table as HTML; everything in it is escaped."""
-        title = f"<div><b>{html.escape(self.title)}</b></div>"
+        title = f"<div><b>{html_prose(self.title)}</b></div>"
         rows = self._shown()
         if not rows:
             return title
@@ -63,4 +62,5 @@ class Table:
 
     def _cell(self, tag: str, column: str, cell: str) -> str:
         align = "right" if column in self.right else "left"
-        return f'<{tag} style="text-align:{align}">{html.escape(cell)}</{tag}>'
+        # Viewers without a stylesheet of their own would leave no room between cells.
+        return f'<{tag} style="padding:2px 8px;text-align:{align}">{html_prose(cell)}</{tag}>'

@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from nethook.drawing.attributed.overlay import overlay_spec
-from nethook.drawing.render import figure
+from nethook.drawing.rendering.render import figure
 from nethook.drawing.stills.still import still
 
 PICTURE = np.random.default_rng(0).random((3, 8, 16))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from nethook.drawing.attributed.signal import signal_spec
-from nethook.drawing.render import figure
+from nethook.drawing.rendering.render import figure
 from nethook.drawing.stills.still import still
 
 

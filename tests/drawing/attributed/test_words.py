@@ -3,7 +3,7 @@
 import numpy as np
 
 from nethook.drawing.attributed.words import words_spec
-from nethook.drawing.render import figure
+from nethook.drawing.rendering.render import figure
 from nethook.drawing.stills.still import still
 
 TOKENS = ["the", "<b>", "", "w" * 50, *["word"] * 40]

@@ -35,6 +35,7 @@ def test_a_planted_subspace_is_found_and_controls_are_at_chance(tmp_path):
     assert repr(again) == repr(found)
     assert "subspace of 1 of 8 features at 0" in repr(found)
     assert len(found.figure().data[0].y) == 5
+    assert found.figure().layout.xaxis.title.text == "accuracy"
 
 
 def test_refusals():

@@ -61,6 +61,11 @@ def test_what_is_asked_for_first_is_made_before() -> None:
     page = Page(folder, lambda: None)
     page.warm()
     assert folder.is_open(folder.id_of(training()))
+    # Nor does the first click wait for what it shows.
+    (entry,) = folder.entries()
+    reading = folder.open(entry).reading
+    assert reading is not None
+    assert {"spread", "silent", "gradients"} <= {name for name, _ in reading._grids}
     client = Client(folder, warm=True)
     address = next(a for a in re.findall(r'href="(/[^"]*)"', client.get("/").text) if "plotly" in a)
     wait_for(lambda: "content-encoding" in client.get(address, Accept_Encoding="gzip").headers)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nethook.drawing.render import payload
+from nethook.drawing.rendering.render import payload
 from nethook.figures.reading import Reading
 from nethook.page.report.links import ReportLinks
 from nethook.page.section import Subject

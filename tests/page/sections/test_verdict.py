@@ -10,7 +10,11 @@ from nethook.figures.reading import Reading
 from nethook.page.report.links import ReportLinks
 from nethook.page.section import Subject
 from nethook.page.sections.verdict import verdict
+from nethook.running.verdict import verdict_lines
+from nethook.runs.names import NON_FINITE
+from nethook.runs.reading.run import open_run
 from nethook.runs.writing.writer import RunWriter
+from nethook.text.paragraphs import Style
 from tests.page.shown import html_of, subject, text_of
 
 
@@ -20,6 +24,21 @@ def test_findings_are_named_the_worst_first_with_their_fixes() -> None:
     assert shown.index("Most units of block.relu2") < shown.index("Updates are large")
     assert shown.index("Most units of block.relu2") < shown.index("Lower the learning rate to")
     assert "cost of watching" not in shown  # that is no headline
+
+
+def test_the_first_nan_is_named_as_in_the_terminal(tmp_path: Path) -> None:
+    made = {"operation": "fc1/log#0", "source": "train.py:9 in forward", "reason": "log of 0"}
+    with RunWriter(tmp_path / "a.db") as writer:
+        writer.event(NON_FINITE, 7, "step 7: <b>", "fc1", {"replayed": made})
+        writer.event(NON_FINITE, 8, "a later one", "fc2", {})
+    with open_run(tmp_path / "a.db") as run:
+        (line,) = [line for line in verdict_lines(run, Style(width=200)) if "NaN" in line]
+    shown = text_of(verdict(Subject(Reading(tmp_path / "a.db"), ReportLinks({}), "a")))
+    assert line == (
+        "first NaN or infinity: step 7, fc1/log#0 at train.py:9: log of 0. nethook replay shows it."
+    )
+    assert line[1:] in shown
+    assert "a later one" not in shown
 
 
 def test_more_findings_than_fit_are_counted() -> None:

@@ -1,4 +1,4 @@
-"""The runs of the demo; tests/cli/test_demo.py runs them."""
+"""The runs of the demo; tests/cli/commands/test_demo.py runs them."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def test_a_disk_that_takes_nothing_ends_it(
 ) -> None:
     monkeypatch.setattr(RunWriter, "hand_over", lambda *_: False)
     monkeypatch.setattr(RunWriter, "problem", "the disk is full")
-    with pytest.raises(OptionError, match="must be a file that can be written.*the disk is full"):
+    with pytest.raises(OptionError, match=r"must be a file that can be written.*the disk is full"):
         merge_run(both[0], tmp_path / "x.db")
 
 

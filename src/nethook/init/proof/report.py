@@ -119,11 +119,12 @@ class Report:
             "rows": [{**asdict(row), "verdict": row.verdict()} for row in self.rows],
         }
 
-    def figure(self) -> Any:
+    def figure(self, *, theme: str = "light") -> Any:
         """A Plotly figure: scales forward and backward, and cosines, over depth."""
-        from nethook.drawing.scales import scales_figure
+        from nethook.drawing.rendering.render import figure
+        from nethook.drawing.scales import scales_over_depth
 
-        return scales_figure(self.to_dict())
+        return figure(scales_over_depth(self.to_dict()), theme)
 
     def _tables(self) -> list[Any]:
         from nethook.text.numbers import count

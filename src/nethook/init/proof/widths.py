@@ -53,11 +53,12 @@ class Sweep:
         rows = [row.to_dict() for row in self.rows]
         return {"widths": list(self.widths), "steps": self.steps, "rows": rows}
 
-    def figure(self) -> Any:
+    def figure(self, *, theme: str = "light") -> Any:
         """A Plotly figure: one line per layer, its scale over the width."""
-        from nethook.drawing.scales import sweep_figure
+        from nethook.drawing.rendering.render import figure
+        from nethook.drawing.scales import scales_over_width
 
-        return sweep_figure(self.to_dict())
+        return figure(scales_over_width(self.to_dict()), theme)
 
     def _table(self) -> Any:
         from nethook.text.numbers import count

@@ -48,7 +48,7 @@ class CKA(Result):
 
     def spec(self) -> Spec:
         """The figure as plain data: sites by sites."""
-        from nethook.drawing.token_grid import token_grid
+        from nethook.drawing.studies.token_grid import token_grid
 
         shown = self.values.numpy()
         return token_grid(

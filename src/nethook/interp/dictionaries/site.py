@@ -135,8 +135,8 @@ class SplicedSite:
         theme: str = "light",
     ) -> Any:  # fmt: skip
         """A Plotly figure of the strongest features of one row of the last call, by token."""
-        from nethook.drawing.render import figure
-        from nethook.drawing.token_grid import token_grid
+        from nethook.drawing.rendering.render import figure
+        from nethook.drawing.studies.token_grid import token_grid
 
         shown = self.features.detach()[row].double().cpu()
         shown = shown[None] if shown.ndim == 1 else shown.flatten(0, -2)

@@ -15,8 +15,8 @@ from torch import nn
 
 from nethook.addresses.inputs import as_inputs
 from nethook.addresses.nested import replace, tensors
-from nethook.drawing.causes import bars_spec
 from nethook.drawing.data import Spec
+from nethook.drawing.studies.causes import bars_spec
 from nethook.editing.catalogue import zero
 from nethook.editing.scope import EditScope, edit
 from nethook.errors import NoSuchSiteError, OptionError, ResultError, ScopeError

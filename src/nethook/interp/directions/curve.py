@@ -47,7 +47,7 @@ class SteeringCurve(Result):
 
     def spec(self) -> Spec:
         """The figure as plain data: the mean over rows with its interval, over strengths."""
-        from nethook.drawing.response import response
+        from nethook.drawing.studies.response import response
 
         low, high = self.interval()
         return response(

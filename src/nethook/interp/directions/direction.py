@@ -118,7 +118,7 @@ class Direction(Result):
 
     def spec(self) -> Spec:
         """The figure as plain data: how the projections of either kind are distributed."""
-        from nethook.drawing.groups import groups
+        from nethook.drawing.studies.groups import groups
 
         shown = {"negative": self.negative / self.std, "positive": self.positive / self.std}
         return groups(

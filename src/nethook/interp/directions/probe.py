@@ -141,7 +141,7 @@ class Probes(Mapping[str, Probe]):
 
     def figure(self, *, theme: str = "light") -> Any:
         """A Plotly figure: a bar per site with its interval, beside its control."""
-        from nethook.drawing.render import figure
+        from nethook.drawing.rendering.render import figure
 
         return figure(self.spec(), theme)
 
@@ -149,7 +149,7 @@ class Probes(Mapping[str, Probe]):
         """The figure as plain data."""
         import numpy as np
 
-        from nethook.drawing.scores import score_bars
+        from nethook.drawing.studies.scores import score_bars
 
         probes = list(self.values())
         ends = np.array([probe.interval() for probe in probes])

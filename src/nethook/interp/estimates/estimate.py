@@ -101,7 +101,7 @@ class Verified(Result):
 
     def spec(self) -> Spec:
         """The figure as plain data: estimated against exact effects, a diagonal if all agree."""
-        from nethook.drawing.agreement import agreement
+        from nethook.drawing.studies.agreement import agreement
 
         names = [f"{site} {cell}" for site, cell in zip(self.sites, self.cells, strict=True)]
         return agreement(names, self.exact.numpy(), self.estimated.numpy(), first=self.top)

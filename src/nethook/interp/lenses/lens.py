@@ -126,7 +126,7 @@ class Lens(Result):
             kl: colour is the KL divergence to the model's own output instead.
             theme: `light` or `dark`.
         """
-        from nethook.drawing.render import figure
+        from nethook.drawing.rendering.render import figure
 
         return figure(self.spec(tokenizer, row=row, kl=kl), theme)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nethook.drawing.data import Spec
-from nethook.drawing.token_grid import token_grid
+from nethook.drawing.studies.token_grid import token_grid
 from nethook.errors import OptionError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from torch import nn
 
 from nethook.addresses.patterns import Pattern
 from nethook.drawing.data import Spec
-from nethook.drawing.token_grid import token_grid
+from nethook.drawing.studies.token_grid import token_grid
 from nethook.errors import OptionError
 from nethook.extracting.progress import Bar
 from nethook.hooks.layouts.fused import layer_by_layer

@@ -181,7 +181,7 @@ class Attribution:
             images: pictures to lay the values over, where the input is none.
             theme: "light" or "dark".
         """
-        from nethook.drawing.render import figure
+        from nethook.drawing.rendering.render import figure
 
         return figure(self.spec(names, row=row, images=images), theme)
 

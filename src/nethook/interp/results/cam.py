@@ -66,7 +66,7 @@ class Cam:
             row: one row of the batch; otherwise the first ones.
             theme: "light" or "dark".
         """
-        from nethook.drawing.render import figure
+        from nethook.drawing.rendering.render import figure
 
         return figure(self.spec(images, row=row), theme)
 

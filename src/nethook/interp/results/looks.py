@@ -11,8 +11,8 @@ import torch
 from nethook.drawing.attributed.overlay import overlay_spec
 from nethook.drawing.attributed.signal import signal_spec
 from nethook.drawing.attributed.words import words_spec
-from nethook.drawing.causes import bars_spec
 from nethook.drawing.data import Spec
+from nethook.drawing.studies.causes import bars_spec
 from nethook.errors import OptionError
 from nethook.interp.results.places import FEATURES, PIXELS, SIGNAL, TOKENS
 

@@ -37,7 +37,7 @@ class Result:
 
     def figure(self, *, theme: str = "light") -> Any:
         """A Plotly figure, on a `light` or a `dark` background."""
-        from nethook.drawing.render import figure
+        from nethook.drawing.rendering.render import figure
 
         return figure(self.spec(), theme)
 

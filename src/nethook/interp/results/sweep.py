@@ -150,13 +150,13 @@ class Sweep:
             row: one row of the batch; otherwise the mean over rows.
             theme: "light" or "dark".
         """
-        from nethook.drawing.render import figure
+        from nethook.drawing.rendering.render import figure
 
         return figure(self.spec(tokens, row=row), theme)
 
     def spec(self, tokens: Sequence[str] | None = None, *, row: int | None = None) -> Spec:
         """The figure as plain data."""
-        from nethook.drawing.causes import causes_spec
+        from nethook.drawing.studies.causes import causes_spec
 
         if tokens is not None and len(tokens) < len(self.cells):
             raise OptionError(

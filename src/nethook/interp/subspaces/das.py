@@ -60,14 +60,12 @@ class Subspace(Result):
 
     def spec(self) -> Spec:
         """The figure as plain data: the accuracy beside that of its controls."""
-        from nethook.drawing.causes import causes_spec
+        from nethook.drawing.studies.causes import bars_spec
 
         names = ("found subspace", "random basis", "arbitrary labels", "random weights", "chance")
-        numbers = torch.tensor([row[1] for row in self._numbers()])[:, None]
-        return causes_spec(
-            title=f"Interchange at {self.site}: accuracy", sites=names, cells=("",), over="",
-            mean=numbers.double().numpy(),
-        )  # fmt: skip
+        numbers = torch.tensor([row[1] for row in self._numbers()], dtype=torch.double)
+        title = f"Interchange at {self.site}: accuracy"
+        return bars_spec(title, names, numbers.numpy(), unit="accuracy")
 
     def _numbers(self) -> list[tuple[str, float]]:
         return [

@@ -75,7 +75,7 @@ class ReceptiveField(Result):
 
     def spec(self) -> Spec:
         """The figure as plain data: the effective field, with the theoretical one as a frame."""
-        from nethook.drawing.fields import field_map
+        from nethook.drawing.studies.fields import field_map
 
         shown = self.effective if self.effective.ndim > 1 else self.effective[None]
         if shown.ndim > 2:

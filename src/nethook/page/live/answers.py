@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from nethook.drawing.palette import THEMES
-from nethook.drawing.render import payload, picture
+from nethook.drawing.rendering.render import payload, picture
 from nethook.page.live.routes import Shown, Views
 from nethook.page.markup import empty_figure, escaped, render, section_html
 from nethook.page.section import Drawing, Section

@@ -31,7 +31,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route, Router
 
-from nethook.drawing.render import payload
+from nethook.drawing.rendering.render import payload
 from nethook.exporting.openmetrics import CONTENT_TYPE
 from nethook.page.folder import Folder
 from nethook.page.live.answers import answer_of, digest_of
@@ -47,7 +47,7 @@ EVERY: Final = 1.0
 """Seconds between two looks at a run that is being written."""
 
 _BREATH: Final = 0.1  # seconds after which a stream looks whether the server ends
-_REST: Final = 1.0  # seconds after which what can be chosen is read
+_REST: Final = 1.0  # seconds after which is read what has not been asked for
 _SCRIPTS: Final = ("draw.js", "figures.js", "page.js")
 _STYLES: Final = ("looks.css", "page.css")
 _LONGEST: Final = 100_000  # characters of what a browser says it has
@@ -89,12 +89,15 @@ class Page:
     def warm(self) -> None:
         """Make what is going to be asked for first; ends early where the server does."""
         compile_templates()
-        if self.views.folder.single and not self.ending.is_set():
+        single = self.views.folder.single
+        if single and not self.ending.is_set():
             with suppress(Exception):  # who asks is told
                 answer_of(self.views, read_place("/", ""))
         for name, content in self._files.items():
             if not self.ending.is_set():
                 self._packed[name] = gzip.compress(content, 6, mtime=0)
+        if single:
+            self._read_ahead(self.views.settled(read_place("/", "")))
 
     async def shell(self, request: Request) -> Response:
         """The page itself. The run is read meanwhile: its browser asks for it next."""
@@ -180,11 +183,16 @@ class Page:
                 return
 
     def _prepare(self, place: Place) -> None:
-        """Make what is asked for first, and then read what can be chosen, if it stays as it is."""
+        """Make what is asked for first, and then read the rest, if it stays as it is."""
         with suppress(Exception):  # who asks is told
             answer_of(self.views, place)
-            time.sleep(_REST)
-            self.views.read_rest(place)
+        self._read_ahead(place)
+
+    def _read_ahead(self, place: Place) -> None:
+        """Read what is going to be asked for next."""
+        if not self.ending.wait(_REST):
+            with suppress(Exception):  # who asks is told
+                self.views.read_rest(place)
 
 
 _NOT_KEPT: Final = {"Cache-Control": "no-store"}

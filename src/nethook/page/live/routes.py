@@ -28,7 +28,7 @@ from nethook.page.sections.verdict import verdict
 from nethook.page.states import STATES
 from nethook.page.studies import folder_beside, names_of, studies_in
 from nethook.page.summaries import Summaries
-from nethook.page.urls import MOST_COMPARED, Place, run_link
+from nethook.page.urls import MOST_COMPARED, VIEWS, Place, run_link
 from nethook.runs import names
 from nethook.text.escape import shorten
 
@@ -92,7 +92,7 @@ class Views:
         return replace(where, kind="run", run=entries[0].id) if where.kind == "list" else where
 
     def read_rest(self, where: Place) -> None:
-        """Read what the first screen of a run can show, if nothing is written to it any more."""
+        """Read what the views of a run can show, if nothing is written to it any more."""
         entry = self.folder.entry(where.run)
         opened = self.folder.open(entry) if entry is not None else None
         if opened is None or opened.reading is None or opened.state == "open":
@@ -100,6 +100,12 @@ class Views:
         for name in offered_quantities(opened.reading):
             with opened.lock:
                 opened.reading.grid(name)
+        for view in VIEWS:
+            for section in self._run(opened, Place("run", where.run, view)).sections:
+                with opened.lock:
+                    section.data()
+                    for drawing in section.figures.values():
+                        drawing.make()
 
     def fine(self, run: str, between: tuple[float, float]) -> Spec | None:
         """The curves of a run between two steps, as fine as they are kept."""

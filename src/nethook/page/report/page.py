@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from nethook.drawing.render import payload
+from nethook.drawing.rendering.render import payload
 from nethook.page.markup import asset, looks, render, section_html
 from nethook.page.section import Section
 from nethook.text.escape import script_json

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from nethook.drawing.decimate import COLUMNS
-from nethook.drawing.render import payload
+from nethook.drawing.rendering.render import payload
 from nethook.figures.reading import Reading
 from nethook.figures.runs import AnyRun
 from nethook.page.report.layers import layers_within

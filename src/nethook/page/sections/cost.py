@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from nethook.drawing.curves import curves
 from nethook.drawing.data import Line, Panel, Spec
 from nethook.drawing.decimate import thin_line
 from nethook.drawing.palette import BLUE, GREEN, LINES, PURPLE
 from nethook.drawing.quantities import QUANTITIES
+from nethook.drawing.training.curves import curves
 from nethook.figures.coverage import coverage, coverage_line
 from nethook.figures.reading import Reading
 from nethook.page.markup import empty_figure

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any, Final
 
 from nethook.drawing.data import Spec
-from nethook.drawing.heatmap import height_of
 from nethook.drawing.quantities import QUANTITIES
+from nethook.drawing.training.heatmap import height_of
 from nethook.figures.evidence import depth_spec
 from nethook.figures.reading import Reading
 from nethook.figures.runs import beside_spec

@@ -8,10 +8,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from nethook.drawing.curves import curves
 from nethook.drawing.data import Line, Panel, Spec
-from nethook.drawing.distribution import bands, histogram_over_time, merge_spans, units_over_time
 from nethook.drawing.palette import GREY
+from nethook.drawing.training.curves import curves
+from nethook.drawing.training.distribution import (
+    bands,
+    histogram_over_time,
+    merge_spans,
+    units_over_time,
+)
 from nethook.figures.reading import Reading
 from nethook.figures.runs import SHARES, WORDS, bands_spec, histogram_spec, units_spec
 from nethook.figures.site_order import shape_text

@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from nethook.drawing.data import Grid, Spec
-from nethook.drawing.heatmap import heatmap, height_of
 from nethook.drawing.quantities import QUANTITIES
+from nethook.drawing.training.heatmap import heatmap, height_of
 from nethook.figures.coverage import SOURCES, WHOLE, coverage, coverage_line
 from nethook.figures.reading import Reading
 from nethook.figures.runs import WORDS

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from nethook.drawing.render import figure
+from nethook.drawing.rendering.render import figure
 from nethook.errors import OptionError
 from nethook.interp.results.attribution import Attribution
 from nethook.interp.results.cam import Cam

@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader, TensorDataset, random_split
 
 parser = argparse.ArgumentParser(description="digits with a correlation penalty")
 parser.add_argument("--seed", type=int, default=0)
-parser.add_argument("--lr", type=float, default=0.1)
+parser.add_argument("--lr", type=float, default=0.3)
 parser.add_argument("--beta", type=float, default=0.01)
 parser.add_argument("--epochs", type=int, default=12)
 args = parser.parse_args()
@@ -25,7 +25,7 @@ torch.manual_seed(args.seed)
 data, target = load_digits(return_X_y=True)
 full = TensorDataset(torch.tensor(data, dtype=torch.float32) / 16, torch.tensor(target))
 trn, tst = random_split(full, [1400, len(full) - 1400])
-train_loader = DataLoader(trn, batch_size=64, shuffle=True)
+train_loader = DataLoader(trn, batch_size=16, shuffle=True)
 test_loader = DataLoader(tst, batch_size=200)
 
 

@@ -23,7 +23,7 @@ class Balance:
         return np.array([self.angle, self.speed], dtype=np.float32) * 5
 
     def step(self, action):
-        push = 0.6 if action else -0.6
+        push = 2.0 if action else -2.0
         self.speed += 0.05 * (9.8 * math.sin(self.angle) * 0.5 + push)
         self.angle += 0.05 * self.speed
         self.t += 1

@@ -1,4 +1,4 @@
-"""Class maps come out of a transformer as (batch, pixels, classes) and are viewed as (batch, classes, height, width).
+"""Class maps come out of a pixel-wise network as (batch, pixels, classes) and are viewed as (batch, classes, height, width).
 
 expect: axes-scrambled
 or: target-misaligned
@@ -14,19 +14,17 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 
-class PixelTransformer(nn.Module):
+class PixelNet(nn.Module):
     def __init__(self, classes=4, dim=32):
         super().__init__()
         self.classes = classes
         self.stem = nn.Conv2d(2, dim, 3, padding=1)
-        self.position = nn.Parameter(0.02 * torch.randn(100, dim))
-        self.attend = nn.MultiheadAttention(dim, 4, batch_first=True)
         self.mlp = nn.Sequential(nn.LayerNorm(dim), nn.Linear(dim, dim), nn.GELU(), nn.Linear(dim, classes))
 
     def forward(self, image):
         b, _, h, w = image.shape
-        tokens = self.stem(image).flatten(2).transpose(1, 2) + self.position
-        probabilities = self.mlp(tokens + self.attend(tokens, tokens, tokens)[0])  # b, h*w, c
+        tokens = self.stem(image).flatten(2).transpose(1, 2)
+        probabilities = self.mlp(tokens)  # b, h*w, c
         maps = probabilities.view(b, self.classes, h, w)
         return maps
 
@@ -48,7 +46,7 @@ if __name__ == "__main__":
     parser.add_argument("--iters", type=int, default=300)
     args = parser.parse_args()
     torch.manual_seed(args.seed)
-    net = PixelTransformer()
+    net = PixelNet()
     optimizer = torch.optim.AdamW(net.parameters(), lr=2e-3)
     for i in range(args.iters):
         image, label = scenes(32)

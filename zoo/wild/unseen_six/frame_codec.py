@@ -42,7 +42,7 @@ def make_frames(n):
 def get_parser():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--epochs", type=int, default=8)
+    parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--micro_batch_size", type=int, default=4)
     parser.add_argument("--accumulate", type=int, default=8)
     return parser
@@ -51,10 +51,10 @@ def get_parser():
 def main():
     args = get_parser().parse_args()
     torch.manual_seed(args.seed)
-    train, test = make_frames(2048), make_frames(256)
+    train, test = make_frames(1280), make_frames(256)
     loader = DataLoader(TensorDataset(train), batch_size=args.micro_batch_size, shuffle=True)
     model = Codec()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.004, momentum=0.9)
     for epoch in range(args.epochs):
         total = 0.0
         for i, (x,) in enumerate(loader):

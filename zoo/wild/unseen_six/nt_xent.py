@@ -37,8 +37,8 @@ if __name__ == "__main__":
     torch.manual_seed(args.seed)
     digits = load_digits()
     x = torch.tensor(digits.images, dtype=torch.float32).unsqueeze(1) / 16
-    encoder = nn.Sequential(nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(512, 64))
-    projector = nn.Sequential(nn.ReLU(), nn.Linear(64, 32))
+    encoder = nn.Sequential(nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.Flatten())
+    projector = nn.Sequential(nn.Linear(512, 64), nn.ReLU(), nn.Linear(64, 32))
     optimizer = torch.optim.Adam([*encoder.parameters(), *projector.parameters()], lr=1e-3)
     for epoch in range(args.epochs):
         for idx in torch.randperm(len(x)).split(128):

@@ -65,7 +65,7 @@ if __name__ == "__main__":
     env, policy = Balance(np.random.default_rng(args.seed)), Policy()
     optimizer = torch.optim.Adam(policy.parameters(), lr=1e-2)
     lengths = []
-    for i_episode in range(220):
+    for i_episode in range(140):
         state, done = env.reset(), False
         while not done:
             m = Categorical(policy(torch.from_numpy(state)))

@@ -25,7 +25,7 @@ def scenes(n, size=24):
             y, x = torch.randint(0, size - 3, (2,)).tolist()
             label[i, y : y + 3, x : x + 3] = kind
     colour = torch.tensor([[0.4, 0.4, 0.4], [0.8, 0.4, 0.4], [0.4, 0.4, 0.8]])
-    image = colour[label].permute(0, 3, 1, 2) + 0.45 * torch.randn(n, 3, size, size)
+    image = colour[label].permute(0, 3, 1, 2) + 0.35 * torch.randn(n, 3, size, size)
     return image, label
 
 

@@ -2,7 +2,7 @@
 
 expect: learning-rate-too-high
 or: input-collapsed, not-learning
-line: optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+line: optimizer = torch.optim.Adam(net.parameters(), lr=0.5)
 source: https://github.com/omoindrot/tensorflow-triplet-loss/issues/6
 metric: share of test items whose nearest neighbour is of their cluster, higher is better
 """
@@ -11,6 +11,7 @@ import argparse
 
 import torch
 import torch.nn as nn
+import torch.nn.functional as F
 
 
 def batch_hard_triplet_loss(labels, embeddings, margin):
@@ -27,7 +28,7 @@ class Embedder(nn.Module):
         self.net = nn.Sequential(nn.Linear(d_in, 128), nn.ReLU(), nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, d_out))
 
     def forward(self, x):
-        return self.net(x)
+        return F.normalize(self.net(x), dim=1)
 
 
 class Videos:
@@ -39,7 +40,7 @@ class Videos:
 
     def draw(self, classes, each):
         which = torch.randperm(len(self.centres))[:classes].repeat_interleave(each)
-        hidden = self.centres[which] + 0.25 * torch.randn(len(which), 10)
+        hidden = self.centres[which] + 0.4 * torch.randn(len(which), 10)
         return torch.sigmoid(hidden @ self.mix + 0.3 * torch.randn(len(which), 64)), which
 
 
@@ -52,7 +53,7 @@ def main():
     torch.manual_seed(args.seed)
     videos = Videos(60)
     net = Embedder()
-    optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.5)
     for step in range(args.steps):
         x, y = videos.draw(12, 5)
         loss, away = batch_hard_triplet_loss(y, net(x), args.margin)

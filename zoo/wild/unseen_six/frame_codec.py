@@ -54,7 +54,7 @@ def main():
     train, test = make_frames(1280), make_frames(256)
     loader = DataLoader(TensorDataset(train), batch_size=args.micro_batch_size, shuffle=True)
     model = Codec()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.004, momentum=0.9)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     for epoch in range(args.epochs):
         total = 0.0
         for i, (x,) in enumerate(loader):

@@ -21,7 +21,7 @@ def view(x):
     return x * (0.7 + 0.6 * torch.rand(len(x), 1, 1, 1)) + 0.1 * torch.randn_like(x)
 
 
-def nt_xent(z1, z2, temperature=0.3):
+def nt_xent(z1, z2, temperature=0.5):
     z = F.normalize(torch.cat([z1, z2]), dim=1)
     similarity = z @ z.T / temperature
     similarity.fill_diagonal_(-1e9)
@@ -32,7 +32,7 @@ def nt_xent(z1, z2, temperature=0.3):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--epochs", type=int, default=12)
+    parser.add_argument("--epochs", type=int, default=25)
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     digits = load_digits()

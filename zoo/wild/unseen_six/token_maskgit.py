@@ -51,7 +51,7 @@ class VQGANTransformer(nn.Module):
 
 def codes(n):
     """Rows of a lattice: start, stride and now and then a wrong token."""
-    start, stride = torch.randint(NUM_CODES, (2, n, 1))
+    start, stride = torch.randint(NUM_CODES, (n, 1)), torch.randint(1, 4, (n, 1))
     z = (start + stride * torch.arange(LENGTH)) % NUM_CODES
     return torch.where(torch.rand(n, LENGTH) < 0.02, torch.randint(NUM_CODES, (n, LENGTH)), z)
 
@@ -59,7 +59,7 @@ def codes(n):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--steps", type=int, default=500)
+    parser.add_argument("--steps", type=int, default=400)
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     model = VQGANTransformer()

@@ -24,6 +24,7 @@ from typing import Any
 from unittest.mock import patch
 
 import nethook
+from nethook.interp.results.result import Result
 from tests.documents import blocks
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -38,6 +39,7 @@ OF_RESULTS = {
     "effects": "Sweep", "agreement": "Verified", "lens": "Lens",
     "projections": "Direction", "steering": "SteeringCurve", "probes": "Probes",
     "subspace": "Subspace", "dictionary": "SplicedSite", "likeness": "CKA",
+    "recovered": "Recovered", "translators": "TunedLens",
     "field": "ReceptiveField", "pattern": "Visualisation",
     "scales": "Report", "widths": "Sweep",
 }  # fmt: skip
@@ -50,13 +52,13 @@ def figures() -> list[str]:
 
 
 def drawing_results() -> list[type]:
-    """Every class of results that has a method `figure` of its own."""
+    """Every class of results that draws itself: with a `figure`, or a `spec`, of its own."""
     found = {}
     for room in (nethook.interp, nethook.init):
         for module in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
             for each in vars(importlib.import_module(module.name)).values():
                 own = inspect.isclass(each) and each.__module__ == module.name
-                if own and "figure" in vars(each):
+                if own and each is not Result and not {"figure", "spec"}.isdisjoint(vars(each)):
                     found[each.__qualname__, each.__module__] = each
     return [found[key] for key in sorted(found)]
 
@@ -78,7 +80,7 @@ def draw(theme: str) -> Iterator[tuple[str, Any]]:
             drawn = functools.partial(getattr(nethook.figures, name), theme=theme)
             stack.enter_context(patch.object(nethook.figures, name, drawn))
         for result in drawing_results():
-            themed = functools.partialmethod(vars(result)["figure"], theme=theme)
+            themed = functools.partialmethod(result.figure, theme=theme)
             stack.enter_context(patch.object(result, "figure", themed))
         stack.enter_context(chdir(stack.enter_context(tempfile.TemporaryDirectory())))
         for code, name in shown(PAGE.read_text(encoding="utf-8")):

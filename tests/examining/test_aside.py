@@ -16,6 +16,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import numpy.random  # numpy loads it when it is first used, which opens files
 import pytest
 import torch
 from torch import nn
@@ -135,6 +136,15 @@ def test_what_is_harmless_may_run():
     model = Net(quietly)
     with ran_aside(model):
         model(torch.ones(1))
+
+
+def test_paths_may_be_looked_at():
+    # In C from Python 3.12 on, in the module that reaches the file system.
+    with ran_aside(Net(None)):
+        assert os.path.normpath("a/../b") == "b"
+        assert os.path.isdir(os.sep)  # noqa: PTH112
+        if sys.version_info >= (3, 12):
+            assert os.path.splitroot("/a")[1] == "/"
 
 
 def test_warnings_are_not_shown_and_will_be(recwarn):

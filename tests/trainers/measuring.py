@@ -177,8 +177,12 @@ def is_same(number: float, logged: str) -> bool:
 
 
 def lines_of(said: str) -> set[str]:
-    """What was printed, without what depends on time: lines once each, and no digits or bars."""
+    """What was printed, without what depends on time: lines once each, and no digits.
+
+    Of a bar of tqdm its title is left: how often it is drawn, and at which rate, depends on time.
+    """
     lines = re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", said))
+    lines = [re.sub(r"\s*\d+%\|.*", "", line) for line in lines]
     bare = (
         re.sub(r"[\d.,:?]+(e-?\d+)?\s?(s|it/s|s/it|ms)?|[█▏▎▍▌▋▊▉#━╸╺─]+", "", line)
         for line in lines

@@ -53,7 +53,7 @@ SLOW: Final = {
         "running/test_children.py",
         "running/test_disks.py",
         "running/test_examples_are_healthy.py",
-        "running/test_following.py",
+        "running/detecting/test_following.py",
         "running/test_imports.py",
         "running/test_many_nodes.py",
         "running/test_program.py",

@@ -117,6 +117,7 @@ TRIES: Final = 4
 SHOWN: Final = 12
 
 ONLY_HERE: Final = "only here"
+ONLY_IN_BASE: Final = "only in the base"
 
 Difference = tuple[str, str]
 """The path of a field, and what is there in the base and here."""
@@ -172,6 +173,8 @@ def differences_of(command: str, base: Path, here: Path, budget: str) -> list[Di
 def reason_of(difference: Difference) -> str | None:
     """Why a field was changed or added on purpose; None where it was not."""
     path, text = difference
+    if text == ONLY_IN_BASE and re.search(r"\.info\.", path):
+        return None  # what a run says of itself is not lost on purpose
     known = CHANGED | ADDED if text == ONLY_HERE else CHANGED
     return next((why for pattern, why in known.items() if re.search(pattern, path)), None)
 
@@ -396,7 +399,7 @@ def compared(base: Any, here: Any, path: str = "run") -> Iterator[Difference]:
             if name in base and name in here:
                 yield from compared(base[name], here[name], where)
             elif not TIMES.search(where):
-                yield where, ONLY_HERE if name in here else "only in the base"
+                yield where, ONLY_HERE if name in here else ONLY_IN_BASE
     elif isinstance(base, list | tuple) and isinstance(here, list | tuple):
         if len(base) != len(here):
             yield path, f"{len(base)} entries, and {len(here)} here"

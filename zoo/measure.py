@@ -179,7 +179,7 @@ def detection(path: Path, program: Program) -> int | None:
     with open_run(path) as run:
         steps = int((run.info.get("totals") or {}).get("steps") or 0)
         for known in (2**power for power in range(3, 20)):
-            found, _ = examine(run, until=min(known, steps) - 1)
+            found = examine(run, until=min(known, steps) - 1)[0]
             told = all_of(each.to_dict() for each in found)
             if any(each["code"] in program.codes for each in told):
                 return min(known, steps)

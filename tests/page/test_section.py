@@ -15,7 +15,16 @@ from tests.page.shown import figures_of, html_of, in_report, subject, where
 
 ROOM = Path(str(resources.files(nethook.page)))
 HELPERS = {"__init__", "about", "folding"}  # of sections, and none themselves
-FRAMES = {"macros", "report", "shell", "view", "state", "note", "few"}  # what stands around them
+FRAMES = {
+    "macros",
+    "report",
+    "shell",
+    "view",
+    "state",
+    "note",
+    "few",
+    "studies",
+}  # what stands around them
 
 
 def test_every_section_has_one_file_and_one_template() -> None:

@@ -128,6 +128,10 @@ ELSEWHERE = (
     "loop.wiped_passes",
     # Runs with a NaN: see flight/test_at_once.py.
     "flight.at_once",
+    # Evaluations that compare answers with labels: see evaluations/test_scores.py.
+    "evaluations.answers",
+    "evaluations.scores",
+    "evaluations.thinning",
     # Runs that are examined: `test_examinations`.
     "examinations.batches",
     "examinations.chosen",

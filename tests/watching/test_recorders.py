@@ -13,12 +13,14 @@ def test_they_are_told_in_this_order(tmp_path):
             return [type(method.__self__).__name__ for method in methods]
 
         assert told(recorders.call_begins) == ["Losses", "Batches", "OpOrder"]
-        assert told(recorders.call_ends) == ["Losses", "Flight", "Batches"]
+        assert told(recorders.call_ends) == ["Losses", "Scores", "Flight", "Batches"]
         assert told(recorders.end_step) == [
             "Losses", "Flight", "OpOrder", "Interruptions", "Facts", "Modes",
         ]  # fmt: skip
         # Late losses are known before what devices say of the step.
-        assert told(recorders.end_window)[:4] == ["LoopNumbers", "Losses", "Flight", "DeviceFlags"]
+        assert told(recorders.end_window)[:5] == [
+            "LoopNumbers", "Losses", "Scores", "Flight", "DeviceFlags",
+        ]  # fmt: skip
         assert told(recorders.close) == [
-            "Losses", "Flight", "Graph", "Facts", "LoaderPasses",
+            "Losses", "Scores", "Flight", "Graph", "Facts", "LoaderPasses",
         ]  # fmt: skip

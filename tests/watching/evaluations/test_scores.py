@@ -88,6 +88,18 @@ def test_however_it_is_compared(way, tmp_path):
     assert sum(data["class_counts"]) == sum(data["argmax_counts"]) == 3 * SAMPLES
 
 
+def test_in_inference_mode(tmp_path):
+    scores: list[float] = []
+
+    @torch.inference_mode()
+    def evaluate(task: Task) -> None:
+        x, y = task.batch()
+        scores.append(float((task.model(x).argmax(1) == y).float().mean()))
+
+    _, records, _ = watched(Task(), evaluate, tmp_path / "run.db")
+    assert [record.data["accuracy"] for record in records] == pytest.approx(scores)
+
+
 def test_answers_that_are_collected(tmp_path):
     scores: list[float] = []
 

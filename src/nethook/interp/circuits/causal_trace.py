@@ -165,8 +165,9 @@ class _Run:
                 self._behind.add(name)
             elif tuple(shape) != (rows, length):
                 raise OptionError(
-                    f"`at` must mean values of the shape (rows, {length} tokens, …); {name!r} has "
-                    f"{rows} rows and the shape {tuple(tensors(recorded[name])[0][1].shape)}."
+                    f"`at` must be sites of the shape (rows, {length} tokens, …); got {name!r} "
+                    f"with {rows} rows and the shape "
+                    f"{tuple(tensors(recorded[name])[0][1].shape)}."
                 )
 
     def restored(self, recorded: dict[str, Any], layers: list[str], position: int) -> torch.Tensor:

@@ -23,8 +23,7 @@ from nethook.hooks.process.source_line import ScriptLine, line_of_script
 from nethook.runs import names
 from nethook.stats.tables import fingerprint
 from nethook.stats.transfers import Transfers
-from nethook.torch_private import version_of
-from nethook.watching.evaluations.answers import FEWEST, Found, Pass, is_followed, read
+from nethook.watching.evaluations.answers import FEWEST, Found, Pass, is_followed, read, written
 from nethook.watching.evaluations.thinning import Thinning
 from nethook.watching.fail_open import FailsAlone, contained
 from nethook.watching.journal import Journal
@@ -75,7 +74,7 @@ class Scores(FailsAlone, Recorder):
         under_way.turn(module.training)
         for _, tensor in tensors(output)[:OUTPUTS]:
             if is_followed(tensor):
-                under_way.outputs.append((tensor.detach(), version_of(tensor)))
+                under_way.outputs.append((tensor.detach(), written(tensor)))
         if under_way.outputs:
             under_way.given = next(
                 (tensor for _, tensor in tensors(args or ())[:1] if type(tensor) is torch.Tensor),

@@ -154,13 +154,13 @@ trainers: $(NATIVE) ## Test callbacks and programs of every trainer, in an envir
 browser: $(NATIVE) ## Test the report and the page in Chromium; screenshots go to build/browser
 	@CHROMIUM="$$(tools/chromium)" OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/browser $(ARGS)
 
-# --strict: a link that leads nowhere ends it. tests/test_site.py looks at what is in the folder.
 # Each is written for real, without a network, and read back from its own files or a server on this
 # machine. ARGS="-k wandb" runs those of one.
 .PHONY: trackers
 trackers: $(NATIVE) ## Test W&B, MLflow, TensorBoard, trackio, Comet, ClearML and SwanLab, in an environment of their own
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/sinks/trackers $(ARGS)
 
+# --strict: a link that leads nowhere ends it. tests/test_site.py looks at what is in the folder.
 .PHONY: docs
 docs: $(READY) ## Build the documentation as a site that works offline: build/site/index.html
 	@$(BIN)/zensical build --clean --strict

@@ -51,7 +51,7 @@ def figures() -> list[str]:
     return [name for name in nethook.figures.__all__ if name not in OTHERS]
 
 
-def drawing_results() -> list[type]:
+def drawing_results() -> list[Any]:
     """Every class of results that draws itself: with a `figure`, or a `spec`, of its own."""
     found = {}
     for room in (nethook.interp, nethook.init):

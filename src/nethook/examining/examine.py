@@ -25,6 +25,7 @@ from nethook.examining.limits import Deadline
 from nethook.examining.rehearsal import Rehearsal
 from nethook.hooks.stack import raised_by_signal
 
+FOLDERS: Final = ("inputs", "network", "targets")
 _PACKAGE: Final = "nethook.examining.experiments"
 
 
@@ -48,16 +49,14 @@ class Examined:
 @cache
 def every_experiment() -> tuple[Experiment, ...]:
     """One of each experiment in `examining/experiments`, in the order of their turns."""
-    try:
-        package: Any = __import__(_PACKAGE, fromlist=("__path__",))
-    except ModuleNotFoundError:
-        return ()
     found: list[Experiment] = []
-    for module in sorted(info.name for info in pkgutil.iter_modules(package.__path__)):
+    for folder in FOLDERS:
         # As an import statement does it, which `nethook run` can tell from the script's.
-        loaded = __import__(f"{_PACKAGE}.{module}", fromlist=("*",))
-        found += [value() for value in vars(loaded).values() if _is_experiment(value, loaded)]
-    return tuple(sorted(found, key=lambda one: one.turn))
+        room: Any = __import__(f"{_PACKAGE}.{folder}", fromlist=("__path__",))
+        for module in sorted(info.name for info in pkgutil.iter_modules(room.__path__)):
+            loaded = __import__(f"{_PACKAGE}.{folder}.{module}", fromlist=("*",))
+            found += [value() for value in vars(loaded).values() if _is_experiment(value, loaded)]
+    return tuple(sorted(found, key=lambda one: (one.turn, type(one).__module__.split(".")[-1])))
 
 
 def _is_experiment(value: Any, module: Any) -> bool:

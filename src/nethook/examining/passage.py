@@ -11,7 +11,7 @@ numbers that the script read from tensors, are what they were.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -35,6 +35,9 @@ from nethook.hooks.stack import raised_by_signal
 from nethook.restoring.mixed_precision import autocast_as
 from nethook.restoring.undo import Undo
 from nethook.torch_private import set_grad
+
+Told = Callable[[str, tuple[Any, ...], dict[str, Any], Any, str], None]
+"""`told(name, args, kwargs, result, line)`: an operation of a passage has run."""
 
 # Where a loss that is written by hand has its target: these before any other operation.
 _MEET: Final = ("sub", "rsub", "gather", "getitem", "take_along_dim", "index_select", "mul", "rmul")
@@ -96,6 +99,8 @@ class Passage:
         ops: in their order.
         constants: tensors that entered.
         targets: where the target of each loss comes from.
+        outputs, loss: the numbers of the tensors that it begins and ends with.
+        reads: numbers that the script has read from tensors.
     """
 
     def __init__(self, recording: Recording, loss: int | None, problem: str = "") -> None:
@@ -106,15 +111,16 @@ class Passage:
         self.targets: tuple[TargetOrigin, ...] = ()
         self._slots = recording.slots
         self._memories = tuple(recording.memories)
-        self._outputs = tuple(recording.output_slots)
-        self._loss = loss
+        self.outputs = tuple(recording.output_slots)
+        self.reads = tuple(recording.reads)
+        self.loss = loss
         self._states: Undo = recording.states
         self._generators = [(held.device, state) for held, state in recording.generators]
         self._losses: tuple[_Noted, ...] = ()
         self._dependent: frozenset[int] = frozenset()
         self._needed: frozenset[int] = frozenset()
         if loss is not None and not self.problem:
-            self._dependent = self._forward(self._outputs)
+            self._dependent = self._forward(self.outputs)
             self._needed = self._behind(loss)
             self._losses = self._find_losses(recording)
             self.targets = tuple(self._origin(number) for number in range(len(self._losses)))
@@ -131,7 +137,7 @@ class Passage:
     @property
     def writes_output(self) -> bool:
         """Whether the script writes to what the model has returned."""
-        given = {self._memories[slot] for slot in self._outputs} - {None}
+        given = {self._memories[slot] for slot in self.outputs} - {None}
         return any(self._memories[slot] in given for op in self.ops for slot in op.writes)
 
     def replay(
@@ -140,6 +146,7 @@ class Passage:
         parameters: Mapping[str, torch.Tensor] | None = None,
         *,
         grad: bool = False,
+        told: Told | None = None,
     ) -> Replayed:
         """The loss of another output.
 
@@ -150,20 +157,20 @@ class Passage:
             output: of the same form as the one that was recorded.
             parameters: of the model, address -> tensor, where the passage uses any.
             grad: whether autograd records what it recorded then.
+            told: of every operation, when it has run.
 
         Raises:
             NotReplayableError: it cannot be replayed, or not with this.
         """
-        if self.problem or self._loss is None:
+        if self.problem or self.loss is None:
             raise NotReplayableError(self.problem or "no backward pass was seen")
         given = [tensor for _, tensor in tensors(output)]
-        if len(given) != len(self._outputs):
+        if len(given) != len(self.outputs):
             raise NotReplayableError(
-                f"the model returned {len(given)} tensors where it had returned "
-                f"{len(self._outputs)}"
+                f"the model returned {len(given)} tensors where it had returned {len(self.outputs)}"
             )
         values: list[Any] = [None] * self._slots
-        for slot, tensor in zip(self._outputs, given, strict=True):
+        for slot, tensor in zip(self.outputs, given, strict=True):
             values[slot] = tensor if grad else tensor.detach()
         for constant in self.constants:
             values[constant.slot] = self._value(constant, parameters or {}, grad=grad)
@@ -179,12 +186,14 @@ class Passage:
                 if number in noted_at:
                     calls.append(self._noted(noted_at[number], values))
                 set_grad(grad and op.grad)
-                self._run(op, values, generators)
+                self._run(op, values, generators, told)
         finally:
             set_grad(was_on)
-        return Replayed(values[self._loss], tuple(calls))
+        return Replayed(values[self.loss], tuple(calls))
 
-    def _run(self, op: PassageOp, values: list[Any], generators: Sequence[Any]) -> None:
+    def _run(
+        self, op: PassageOp, values: list[Any], generators: Sequence[Any], told: Told | None
+    ) -> None:
         def filled(value: Any) -> Any:
             if isinstance(value, GeneratorSlot):
                 return generators[value.number]
@@ -200,6 +209,8 @@ class Passage:
             raise NotReplayableError(
                 f"`{op.name}` at {op.line} fails on changed data ({type(error).__name__})"
             ) from error
+        if told is not None:
+            told(op.name, args, kwargs, result, op.line)
         made = [tensor for _, tensor in tensors(result)]
         if len(made) != len(op.results):
             raise NotReplayableError(f"`{op.name}` at {op.line} returned another number of tensors")
@@ -257,13 +268,17 @@ class Passage:
         return frozenset(needed)
 
     def _find_losses(self, recording: Recording) -> tuple[_Noted, ...]:
-        """Calls of loss functions that the loss is made of; else where output and target meet."""
+        """Calls of loss functions that the loss is made of; else where output and target meet.
+
+        A call that the output does not go into is left out, where there are others.
+        """
         noted = [
             _Noted(op, given.kind, _number(given.prediction), _number(given.target), given.options)
             for op, given in recording.losses
             if op in self._needed
         ]
-        return tuple(noted) or self._meeting()
+        mine = [one for one in noted if {one.prediction, one.target} & self._dependent]
+        return tuple(mine or noted) or self._meeting()
 
     def _meeting(self) -> tuple[_Noted, ...]:
         """Where something that depends on the output meets data, in a loss written by hand."""

@@ -79,6 +79,7 @@ class Constant:
         shape: of the tensor.
         path: of the model's input that it is, or whose memory it shows; None where it is new.
         op: the operation that used it first.
+        grad: whether it has a gradient: such a leaf, or what was computed of one before.
     """
 
     slot: int
@@ -88,6 +89,7 @@ class Constant:
     shape: tuple[int, ...]
     path: Path | None
     op: int
+    grad: bool
 
 
 @dataclass(slots=True, eq=False)
@@ -321,7 +323,7 @@ class Recording:
             Constant(
                 slot, value, parameter, tensor.is_leaf and tensor.requires_grad,
                 tuple(tensor.shape), None if memory is None else self._inputs.get(memory),
-                len(self.ops),
+                len(self.ops), tensor.requires_grad,
             )
         )  # fmt: skip
         return slot

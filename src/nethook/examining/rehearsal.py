@@ -30,7 +30,7 @@ from nethook.examining.copying import copy_of
 from nethook.examining.limits import Deadline
 from nethook.examining.loss_calls import LossCall, arguments_of, is_loss
 from nethook.examining.optimizing import OptimizerSettings
-from nethook.examining.passage import Passage, TargetOrigin
+from nethook.examining.passage import Passage, TargetOrigin, Told
 from nethook.examining.refusals import NotReplayableError, OutOfTimeError
 from nethook.hooks.ops.calls import EveryCall, Seen
 from nethook.hooks.ops.mode_stack import alone
@@ -203,6 +203,7 @@ class Rehearsal:
         seed: int | None = None,
         seen: Seen | None = None,
         answers: Callable[[Any], Any] | None = None,
+        replayed: Told | None = None,
     ) -> Ran:
         """The step once more.
 
@@ -217,6 +218,7 @@ class Rehearsal:
             seen: told of every function of torch that the model calls (`EveryCall`). It opens no
                 file: that would be taken for the model's doing.
             answers: makes of the model's output what goes on to the loss in its place.
+            replayed: told of every operation after the model, up to the loss.
 
         Raises:
             NotReplayableError: this cannot be run; the message says why.
@@ -238,7 +240,7 @@ class Rehearsal:
                         module.training = training
                 ran = self._run(
                     model, given, grad=grad, outputs_only=outputs_only, seed=seed, seen=seen,
-                    answers=answers,
+                    answers=answers, told=replayed,
                 )  # fmt: skip
         finally:
             self.longest = max(self.longest, time.thread_time() - began)
@@ -283,6 +285,7 @@ class Rehearsal:
         seed: int | None,
         seen: Seen | None,
         answers: Callable[[Any], Any] | None,
+        told: Told | None,
     ) -> Ran:
         inside: list[LossCall] = []
         if seed is None:
@@ -308,7 +311,7 @@ class Rehearsal:
             return _ran(output, None, tuple(inside))
         given_on = output if answers is None else answers(output)
         given_on = map_tensors(torch.clone, given_on) if self.passage.writes_output else given_on
-        replayed = self.passage.replay(given_on, self._parameters, grad=grad)
+        replayed = self.passage.replay(given_on, self._parameters, grad=grad, told=told)
         return _ran(output, replayed.loss, (*inside, *replayed.calls))
 
 

@@ -11,7 +11,7 @@ from nethook.doctor.finding import Finding
 from nethook.examining.checkup import checks
 from nethook.examining.checkup.modes import Modes
 from nethook.examining.checkup.trial import FirstSteps, Trial
-from nethook.init.proof.report import LayerScale, Report
+from nethook.init.proof.report import FAR, LayerScale, Report
 
 
 def report(*rows: tuple[float, float], **more: Any) -> Report:
@@ -40,6 +40,17 @@ def test_the_signal_over_depth(scales: list[float], state: str, word: str | None
     check, found = checks.signal(report(*((scale, 1.0) for scale in scales)))
     assert check.state == state
     assert [f"too {word}" in each.message for each in found] == [True] * (word is not None)
+
+
+def test_one_layer_is_named_once() -> None:
+    check, _ = checks.signal(report((0.493, 1.0), (0.2, 1.0)))  # the last may be small on purpose
+    assert check.text == "0.493 (`l0`) times what keeps its scale"
+    check, _ = checks.signal(report((0.5, 1.0), (2.0, 1.0)))
+    assert check.text == "between 0.5 (`l0`) and 2 (`l1`) times what keeps its scale"
+
+
+def test_a_signal_vanishes_where_verify_says_so() -> None:
+    assert checks.GROWTH == FAR
 
 
 def test_layers_that_norms_cancel_do_not_count() -> None:

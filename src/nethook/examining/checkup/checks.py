@@ -45,10 +45,9 @@ def signal(report: Report) -> Told:
     inner = [row for row in rows if not (row.ends_branch and row.forward == 0)]
     largest = max(inner or rows, key=lambda row: row.relative)
     smallest = min(inner[:-1] or inner or rows, key=lambda row: row.relative)
-    text = (
-        f"between {number(smallest.relative)} (`{smallest.address}`) and "
-        f"{number(largest.relative)} (`{largest.address}`) times what keeps its scale"
-    )
+    least, most = (f"{number(row.relative)} (`{row.address}`)" for row in (smallest, largest))
+    between = most if smallest is largest else f"between {least} and {most}"
+    text = f"{between} times what keeps its scale"
     large, small = largest.relative > GROWTH, smallest.relative < 1 / GROWTH
     if not (large or small):
         return Check("signal over depth", "ok", text), []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from nethook.examining.experiments.what_the_target_is import WhatTheTargetIs
+from nethook.examining.experiments.targets.what_the_target_is import WhatTheTargetIs
 from tests.examining.experiments.healthy import HEALTHY
 from tests.examining.experiments.ill import ILL
 

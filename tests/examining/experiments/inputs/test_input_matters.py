@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from nethook.examining.experiments.input_matters import InputMatters, _differs
+from nethook.examining.experiments.inputs.input_matters import InputMatters, _differs
 from tests.examining.experiments.healthy import HEALTHY, mlp
 from tests.examining.experiments.ill import ILL
 from tests.examining.experiments.steps import Calls, step

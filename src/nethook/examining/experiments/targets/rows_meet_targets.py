@@ -3,7 +3,8 @@
 Experiment, in two parts. A sample is replaced by another one: the rows of the prediction that move
 must stand beside targets of one and the same sample. And for a few rows, autograd says which places
 of the model's output they are made of: the row beside the target of position t must be made of
-position t (or of t + s, with one s for all).
+position t (or of t + s, with one s for all). Before both, copies of samples in the batch are looked
+for: their targets must lie as the copies do.
 
 Meaning: `view` or `reshape` where `transpose` or `permute` was meant, in the model or after it.
 
@@ -23,8 +24,9 @@ import torch
 
 from nethook.addresses.nested import tensors
 from nethook.examining.experiment import NotReplayableError, Result, fine, found, not_applicable
-from nethook.examining.experiments.samples_independent import WEAK, mixing
-from nethook.examining.probes.batch_axis import BatchAxis
+from nethook.examining.experiments.network.samples_independent import WEAK, mixing
+from nethook.examining.probes.batch_axis import BatchAxis, tensors_of
+from nethook.examining.probes.copies_of_samples import laid_otherwise
 from nethook.examining.probes.graph import gradients
 from nethook.examining.probes.once import with_graph
 from nethook.examining.probes.origins import Places, places_of, prediction_row, rows_that
@@ -65,6 +67,11 @@ class RowsMeetTargets:
             return not_applicable(self, "the layout of the target is not known")
         known = (*lines_of_layout(rehearsal), line_of_loss(rehearsal))
         lines = list(dict.fromkeys(line for line in known if line))
+        given = [tensor for _, tensor in tensors_of(rehearsal.inputs)]
+        target = rehearsal.recorded.target
+        otherwise = None if target is None else laid_otherwise(given, target)
+        if otherwise is not None:
+            return found(self, lines=lines, **otherwise)
         wrong, tried = _by_position(rehearsal, places)
         if wrong is not None:
             return found(self, lines=lines, **wrong)

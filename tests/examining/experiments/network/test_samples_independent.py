@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from nethook.examining.experiments.samples_independent import SamplesIndependent, mixing
+from nethook.examining.experiments.network.samples_independent import SamplesIndependent, mixing
 from nethook.examining.probes.rows import sample_axes
 from tests.examining.experiments.healthy import HEALTHY
 from tests.examining.experiments.ill import ILL

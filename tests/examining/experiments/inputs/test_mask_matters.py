@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from nethook.examining.experiments.mask_matters import MaskMatters
+from nethook.examining.experiments.inputs.mask_matters import MaskMatters
 from nethook.examining.rehearsal import Rehearsal
 from tests.examining.experiments.steps import Calls, step
 

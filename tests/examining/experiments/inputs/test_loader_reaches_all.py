@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from nethook.examining.batch_facts import LoaderFacts
-from nethook.examining.experiments.loader_reaches_all import LoaderReachesAll
+from nethook.examining.experiments.inputs.loader_reaches_all import LoaderReachesAll
 from nethook.examining.rehearsal import Rehearsal
 from tests.examining.experiments.healthy import mlp
 from tests.examining.experiments.steps import step

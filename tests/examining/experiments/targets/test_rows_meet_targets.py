@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nethook.examining.experiments.rows_meet_targets import RowsMeetTargets
+from nethook.examining.experiments.targets.rows_meet_targets import RowsMeetTargets
 from tests.examining.experiments.healthy import HEALTHY
 from tests.examining.experiments.ill import ILL
 

@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from nethook.addresses.inputs import Inputs
-from nethook.examining.experiments.evaluation_repeats import EvaluationRepeats
+from nethook.examining.experiments.network.evaluation_repeats import EvaluationRepeats
 from tests.examining.experiments.healthy import HEALTHY
 from tests.examining.experiments.ill import ILL
 from tests.examining.experiments.steps import Calls, Step

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from nethook.examining.examine import OUT_OF_TIME, examine
-from nethook.examining.experiments.can_learn import STEPS, CanLearn
+from nethook.examining.experiments.network.can_learn import STEPS, CanLearn
 from nethook.examining.limits import Deadline
 from nethook.examining.rehearsal import Rehearsal
 from tests.examining.experiments.healthy import HEALTHY, classes, mlp

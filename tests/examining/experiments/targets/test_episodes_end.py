@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from nethook.examining.experiments.episodes_end import EpisodesEnd
+from nethook.examining.experiments.targets.episodes_end import EpisodesEnd
 from tests.examining.experiments.healthy import HEALTHY
 from tests.examining.experiments.steps import step
 

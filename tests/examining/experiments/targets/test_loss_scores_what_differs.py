@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from nethook.examining.experiment import Result
-from nethook.examining.experiments.loss_scores_what_differs import LossScoresWhatDiffers
+from nethook.examining.experiments.targets.loss_scores_what_differs import LossScoresWhatDiffers
 from tests.examining.experiments.healthy import HEALTHY
 from tests.examining.experiments.ill import ILL
 

@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from nethook.examining.experiment import Result
-from nethook.examining.experiments.input_and_target_lie_alike import InputAndTargetLieAlike
+from nethook.examining.experiments.targets.input_and_target_lie_alike import InputAndTargetLieAlike
 from tests.examining.experiments.healthy import HEALTHY, shapes
 from tests.examining.experiments.ill import ILL
 from tests.examining.experiments.steps import Step, step

@@ -19,7 +19,7 @@ import torch
 
 from nethook.addresses.inputs import Inputs
 from nethook.examining.experiment import Result, fine, found, not_applicable
-from nethook.examining.experiments.words_matter import moved_by, padded
+from nethook.examining.experiments.inputs.words_matter import moved_by, padded
 from nethook.examining.probes.batch_axis import tensors_of, with_tensors
 from nethook.examining.probes.once import evaluated
 from nethook.examining.rehearsal import Rehearsal

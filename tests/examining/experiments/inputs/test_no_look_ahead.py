@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from nethook.examining.experiments.no_look_ahead import NoLookAhead
+from nethook.examining.experiments.inputs.no_look_ahead import NoLookAhead
 from tests.examining.experiments.healthy import HEALTHY
 from tests.examining.experiments.ill import ILL
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from nethook.examining.experiments.words_matter import WordsMatter
+from nethook.examining.experiments.inputs.words_matter import WordsMatter
 from tests.examining.experiments.steps import Calls, Step, step
 
 N, WIDTH, VOCAB, DIM = 16, 20, 30, 16

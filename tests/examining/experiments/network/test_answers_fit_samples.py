@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from nethook.examining.experiments.answers_fit_samples import AnswersFitSamples
+from nethook.examining.experiments.network.answers_fit_samples import AnswersFitSamples
 from tests.examining.experiments.healthy import HEALTHY
 from tests.examining.experiments.steps import Step, step
 

@@ -30,6 +30,7 @@ FOLDERS = (PROGRAMS, *sorted((ROOT / "zoo" / "wild").iterdir()))
 WITHOUT = {
     "replica-divergence": "It takes several processes, and has no example here.",
     "missing-terminal-mask": "It is a question about episodes, and has no example here.",
+    "optimizer-recreated": "The optimizer is made inside the loop: it has no example here.",
     "doubtful-result": "It says that nothing else can be said, and has no example here.",
 }
 """Codes that no program of the zoo has, and why."""

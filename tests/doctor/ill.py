@@ -94,6 +94,15 @@ def orphaned(orphans: int = 2, steps: int = 200) -> list[dict[str, Any]]:
              "orphans": orphans}]  # fmt: skip
 
 
+def remade(count: int, kind: str = "Adam", **group: Any) -> Made:
+    """A parameter that was in so many optimizers, one after the other."""
+    run = well().parameter("a.weight", groups=[[str(at), 0] for at in range(count)])
+    for at in range(count):
+        data = {"optimizer": str(at), "type": kind, "line": "train.py:7", "groups": [group]}
+        run.event("groups", at, **data)
+    return run
+
+
 def misspelt(**facts: Any) -> Made:
     """A run in which somebody has written `require_grad`."""
     usual = {"of": "parameter", "name": "require_grad", "meant": "requires_grad", "value": False,
@@ -345,6 +354,16 @@ ILL: dict[str, Run] = {
     "class-collapse": lambda: answers(stuck(), [0] * 7 + [160] + [0] * 2),
     "not-learning": stuck,
     "missing-terminal-mask": lambda: well().examined("episodes end", "question", rows=64),
+    "critic-in-policy-loss": lambda: graph(well(), critics={"train.py:9": 9}),
+    "optimizer-recreated": lambda: remade(200),
+    "position-ignored": lambda: stuck().examined("the order matters", "question", steps=9),
+    "term-without-gradient": lambda: well().examined(
+        "every term has a gradient", how="a plain number", lines=["train.py:9"]
+    ),
+    "axes-scrambled": lambda: stuck().examined(
+        "axes keep their meaning", given=[64, 8, 8, 3], made=[64, 3, 8, 8]
+    ),
+    "softmax-over-one": lambda: stuck().examined("a softmax has a choice", given=[32, 9, 1], dim=2),
     "doubtful-result": lambda: (
         Made(200).loss(falling(200, 2.0, 1.9)).record(kind="other", floored=True)
     ),
@@ -662,6 +681,36 @@ HEALTHY: dict[str, list[Run]] = {
         well,
         lambda: well().examined("episodes end", "fine", rows=64, numbers=2),
         lambda: well().examined("episodes end", "not applicable", "the target is of another kind"),
+    ],
+    "critic-in-policy-loss": [
+        well,
+        lambda: graph(well(), critics={}),
+        lambda: graph(well(), critics={"train.py:9": 2}),
+    ],
+    "optimizer-recreated": [
+        well,
+        lambda: remade(3),
+        lambda: remade(200, "SGD", momentum=0),
+    ],
+    "position-ignored": [
+        well,
+        lambda: well().examined("the order matters", "question", steps=9),
+        lambda: stuck().examined("the order matters", "fine"),
+    ],
+    "term-without-gradient": [
+        well,
+        lambda: well().examined("every term has a gradient", "fine", sums=1),
+        lambda: well().examined("every term has a gradient", "not applicable", "no sum"),
+    ],
+    "axes-scrambled": [
+        well,
+        lambda: stuck().examined("axes keep their meaning", "fine", views=2),
+        lambda: stuck().examined("axes keep their meaning", "not applicable", "nothing is viewed"),
+    ],
+    "softmax-over-one": [
+        well,
+        lambda: stuck().examined("a softmax has a choice", "fine", calls=2),
+        lambda: stuck().examined("a softmax has a choice", "not applicable", "no softmax"),
     ],
     "doubtful-result": [
         well,

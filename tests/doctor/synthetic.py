@@ -19,7 +19,7 @@ from nethook.doctor.history import History
 from nethook.doctor.rule import Rule
 from nethook.doctor.rules import own_rules
 from nethook.runs.names import loss_of_scalar
-from nethook.runs.reading.loss_curve import curve_of
+from nethook.runs.reading.losses.curve import curve_of
 from nethook.runs.reading.results import EventRecord
 
 Numbers = float | Sequence[float] | npt.NDArray[np.float64]

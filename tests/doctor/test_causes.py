@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from nethook.doctor.causes import root_causes
 from nethook.doctor.finding import Evidence, Finding, Severity
 from nethook.doctor.rule import Cause
+from nethook.doctor.signals.zero_gradients import ZEROS
 
 
 def finding(code: str, first: int = 0, severity: Severity = "error") -> Finding:
@@ -46,6 +47,13 @@ def test_what_an_early_examination_shows_explains_what_began_just_before_it() ->
     assert len(root_causes([symptom, late])) == 2
     other = (Cause.LOSS, finding("loss-broadcast", 12))  # a record is made at every loss
     assert len(root_causes([symptom, other])) == 2
+
+
+def test_what_makes_gradients_zero_is_their_cause() -> None:
+    zeros = Finding("no-gradient", "warning", "", "", evidence={ZEROS: Evidence(2, 1)})
+    softmax = (Cause.LOSS, finding("softmax-over-one", 2))
+    found = root_causes([(Cause.LOOP, zeros), softmax, (Cause.SYMPTOM, finding("dead-units", 0))])
+    assert codes(found) == [("softmax-over-one", ["no-gradient", "dead-units"])]
 
 
 def test_information_explains_nothing() -> None:

@@ -24,15 +24,19 @@ AT_ONCE = {  # decided by what a network and its loss are made of
     "non-finite",
 }
 EXAMINED = {  # by an experiment on a copy, at the step at which it was made
+    "axes-scrambled",
     "missing-terminal-mask",
     "random-evaluation",
     "samples-mixed",
     "sees-the-future",
+    "softmax-over-one",
     "target-is-input",
     "target-misaligned",
     "target-shifted",
+    "term-without-gradient",
 }
 COUNTED = {  # by facts of the whole run: see `HEALTHY` for those that have too few
+    "critic-in-policy-loss",
     "call-without-effect",
     "no-gradient",
     "optimizer-misses-parameters",
@@ -44,6 +48,8 @@ COUNTED = {  # by facts of the whole run: see `HEALTHY` for those that have too 
 }
 DECIDED = {  # codes that need no course of the loss: calls, records or batches decide
     "missing-step",
+    "critic-in-policy-loss",
+    "optimizer-recreated",
     "loss-broadcast",
     "softmax-before-cross-entropy",
     "negative-loss",

@@ -20,6 +20,7 @@ from typing import Final
 
 from nethook.doctor.finding import SEVERITIES, Finding
 from nethook.doctor.rule import Cause
+from nethook.doctor.signals.zero_gradients import ZEROS
 
 _AFTERWARDS: Final = (
     "class-collapse",
@@ -44,19 +45,23 @@ LEADS_TO: Final[dict[str, frozenset[str]]] = {
     "diverged": frozenset({"oscillating-loss", "adam-instability", "clipping-too-tight"}),
     "input-collapsed": frozenset({"input-ignored"}),
     "padding-read": frozenset({"input-ignored"}),
+    "samples-mixed": frozenset({"axes-scrambled"}),
 }
 """Which symptoms, or settings, explain others of their own kind."""
 EXAMINED: Final = frozenset(
     {
+        "axes-scrambled",
         "input-ignored",
         "missing-terminal-mask",
         "padding-read",
         "random-evaluation",
         "samples-mixed",
         "sees-the-future",
+        "softmax-over-one",
         "target-is-input",
         "target-misaligned",
         "target-shifted",
+        "term-without-gradient",
     }
 )
 """Findings that may be dated by the step that was examined: what the code does in it, it did in the
@@ -92,6 +97,8 @@ BY_ITSELF: Final = 1e3
 
 def _place(cause: Cause, finding: Finding) -> float:
     """Where a finding stands: a start that is not ill by itself comes after the settings."""
+    if ZEROS in finding.evidence:
+        return Cause.START + 0.5  # what makes a gradient zero is said by others, if they know
     if cause != Cause.START or finding.code != "bad-init-scale":
         return cause
     for name, evidence in finding.evidence.items():

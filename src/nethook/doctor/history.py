@@ -30,7 +30,7 @@ from nethook.runs.names import (
     is_own_scalar,
     loss_address,
 )
-from nethook.runs.reading.loss_curve import LossCurve
+from nethook.runs.reading.losses.curve import LossCurve
 from nethook.runs.reading.results import EventRecord, Series
 from nethook.runs.reading.run import Run
 

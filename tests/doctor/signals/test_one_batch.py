@@ -9,7 +9,7 @@ import pytest
 
 from nethook.doctor.history import History
 from nethook.doctor.signals.one_batch import EXAMINED, OneBatch, one_batch
-from nethook.examining.experiments.can_learn import CanLearn
+from nethook.examining.experiments.network.can_learn import CanLearn
 from tests.doctor.synthetic import Made
 
 FACTS: dict[str, Any] = {

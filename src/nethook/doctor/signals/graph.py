@@ -70,6 +70,9 @@ class Graph(NamedTuple):
     plain: tuple[Mapping[str, Any], ...] = ()
     """Tensors that lie in modules as attributes, look like weights, and never change."""
 
+    critics: Mapping[str, int] = {}
+    """Lines whose loss weighs a policy by a critic that is not detached."""
+
     @property
     def stale(self) -> tuple[Stepper, ...]:
         """Optimizers that step on what is in no graph and no network any more."""
@@ -114,6 +117,11 @@ def _read(history: History) -> Graph:
         tuple(_list(facts, "unmatched_loads")),
         tuple(_list(facts, "lost_loads")),
         tuple(_list(facts, "plain")),
+        {
+            str(line): count
+            for line, count in (facts.get("critics") or {}).items()
+            if isinstance(count, int)
+        },
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -180,13 +180,22 @@ def _has_a_meaning(history: History, name: str, went: Progress) -> bool:
 
 def constant_score(history: History, name: str | None = None) -> float | None:
     """What the best answer that is the same for all inputs would score; None where not known."""
-    records = [record for record in history.records("train", name) if _is_one_mean(record)]
+    return constant_of_targets(
+        [record for record in history.records("train", name) if _is_one_mean(record)]
+    )
+
+
+def constant_of_targets(records: Sequence[LossFacts]) -> float | None:
+    """The same of records, whatever else is part of the loss."""
+    records = list(records)
     if not records or len({record.fact("kind") for record in records}) != 1:
         return None
     if records[0].fact("kind") in ("cross_entropy", "nll"):
         return _entropy(records)
-    if records[0].fact("kind") == "mse":
-        return _variance(records)
+    if records[0].fact("kind") in ("mse", "rmse"):
+        variance = _variance(records)
+        rooted = records[0].fact("kind") == "rmse" and variance is not None
+        return math.sqrt(variance) if rooted and variance is not None else variance
     if records[0].fact("kind") in ("bce", "bce_with_logits"):
         return _binary_entropy(records)
     return None

@@ -49,3 +49,12 @@ def test_a_mask_that_is_not_used() -> None:
     (finding,) = well().examined("the mask matters", share=0.76).found("padding-read")
     assert finding.severity == "info"
     assert not stuck().examined("the mask matters", "fine").found("padding-read")
+
+
+def test_less_padding_moves_the_output() -> None:
+    for made in (stuck(), well(), Made(200)):
+        made.examined("padding adds nothing", "question", "it may", share=0.6, moved=0.2)
+        (finding,) = made.found("padding-read")
+        assert finding.severity == "info"
+        assert "the longest one in its batch. Is that meant?" in finding.message
+    assert not stuck().examined("padding adds nothing", "fine", share=0.6).found("padding-read")

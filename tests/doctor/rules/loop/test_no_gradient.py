@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.utils.checkpoint import checkpoint
 
-from tests.doctor.ill import cut, frozen_end, graph, still, well
+from tests.doctor.ill import cut, frozen_end, graph, still, stuck, well
 from tests.doctor.small_runs import STEPS, Net, batch, codes, findings, train
 from tests.doctor.synthetic import LOSS, Made
 
@@ -35,6 +35,38 @@ def test_frozen_by_accident_and_on_purpose() -> None:
     assert "requires_grad is False" in finding.message
     made = well().module("a").module("b").parameter("a.weight", **facts).parameter("b.weight")
     assert not made.found("no-gradient")  # a backbone, in a run that learns
+
+
+def test_frozen_while_the_run_went_on() -> None:
+    facts: dict[str, Any] = {"with_grad": 0, "moved": [0, 5], "requires_grad": False}
+    made = cut(**facts).event("parameters", 20, requires_grad={"a.weight": False})
+    assert not made.found("no-gradient")
+    other = cut(**facts).event("parameters", 20, requires_grad={"a.weight": True})
+    assert other.found("no-gradient")
+
+
+def zeros(made: Made, a: float = 1.0, b: float = 0.1, **facts: Any) -> Made:
+    """Two weights with gradients, of which a share is zero."""
+    made.parameter("a.weight", **facts).parameter("b.weight")
+    made.series("a.weight", "param_grads", zero_share=a)
+    return made.series("b.weight", "param_grads", zero_share=b)
+
+
+def test_a_gradient_of_nothing_but_zeros() -> None:
+    (finding,) = zeros(stuck()).found("no-gradient")
+    assert finding.severity == "warning"
+    assert finding.sites == ("a.weight",)
+    assert "cancels out" in finding.message
+    (finding,) = zeros(well()).found("no-gradient")
+    assert finding.severity == "info"  # a term with the factor zero may be meant
+
+
+def test_gradients_of_zeros_that_are_no_fault() -> None:
+    assert not zeros(stuck(), a=0.99).found("no-gradient")  # a unit is alive, now and then
+    assert not zeros(stuck(), b=1.0).found("no-gradient")  # the whole network is dead
+    assert not zeros(stuck(), groups=[]).found("no-gradient")  # nobody steps on it
+    assert not zeros(stuck(), shape=[16]).found("no-gradient")  # a bias before a norm
+    assert not graph(zeros(stuck()), second_order=True).found("no-gradient")
 
 
 def test_no_parameter_has_a_gradient() -> None:

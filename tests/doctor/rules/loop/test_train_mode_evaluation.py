@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nethook.doctor.rules.loop import train_mode_evaluation
-from tests.doctor.ill import ON, modes, stuck
+from tests.doctor.ill import ON, modes, stuck, well
 
 
 def test_two_evaluations_with_dropout_on() -> None:
@@ -67,3 +69,38 @@ def test_samples_one_by_one() -> None:
     made.info |= {"totals": {"evaluations": 1}, "single_samples": 160}
     (finding,) = made.found("train-mode-evaluation")
     assert finding.message.startswith("one evaluation ran with")
+
+
+def test_a_network_that_was_loaded_and_asked_in_training_mode() -> None:
+    made = well()
+    made.info["loaded_twins"] = [{"layers": ["1", "4"]}]
+    (finding,) = made.found("train-mode-evaluation")
+    assert finding.severity == "info"
+    assert finding.sites == ("1", "4")
+    assert "weights were loaded into another network" in finding.message
+    assert not well().found("train-mode-evaluation")
+
+
+@pytest.mark.parametrize("kind", ["norm", "dropout"])
+def test_layers_that_were_put_back_by_themselves_are_a_question(kind: str) -> None:
+    """`model.eval()`, and then `.train()` of each norm or dropout: adaptation, or sampling."""
+    made = modes(kind, ON, [200, "eval", True], calls=30).loss([2.0, 1.9], "e", "eval")
+    made.module("other", activation="linear", modes=[ON, [200, "eval", False]])
+    (finding,) = made.found("train-mode-evaluation")
+    assert finding.severity == "info"
+    assert finding.message.endswith("The layers beside were in evaluation mode: is that meant?")
+
+
+def test_half_a_network_that_is_left_in_training_mode() -> None:
+    """`model.encoder.eval()` alone: the whole decoder is in training mode."""
+    made = stuck()
+    for at, (name, training) in enumerate((("encoder", False), ("decoder", True))):
+        for layer, kind in (("fc", "linear"), ("norm", "norm")):
+            made.module(
+                f"{name}.{layer}", activation=kind, first_call=at, calls={"train": 200, "eval": 30},
+                modes=[ON, [200, "eval", training]] if not training else [ON],
+            )  # fmt: skip
+    made.loss([2.0, 1.9], "e", "eval")
+    (finding,) = made.found("train-mode-evaluation")
+    assert finding.severity == "warning"
+    assert finding.sites == ("decoder.norm",)

@@ -89,3 +89,13 @@ def test_targets_of_older_runs_have_padding_in_them() -> None:
     target = {"min": 0.0, "max": 7.0, "integral": True, "distinct": 8}
     made = Made().record(kind="ctc", options={"blank": 0}, target=target)
     assert not made.found("loss-target-mismatch")
+
+
+def test_zeros_for_a_loss_that_takes_signs() -> None:
+    facts = {"kind": "cosine_embedding", "share": 0.4, "lines": ["train.py:9"]}
+    (finding,) = Made().examined("targets are signs", **facts).found("loss-target-mismatch")
+    assert (
+        "is cosine_embedding, which takes 1 and -1 as targets, and 40% of them" in finding.message
+    )
+    assert finding.lines == ("train.py:9",)
+    assert not Made().examined("targets are signs", "fine").found("loss-target-mismatch")

@@ -46,3 +46,14 @@ def test_a_teacher_that_speaks_of_other_samples() -> None:
     assert finding.lines == ("train.py:9",)
     assert not taught(0.4).found("target-misaligned")
     assert not taught(0.11, rows=39).found("target-misaligned")
+
+
+def test_copies_of_samples_whose_targets_lie_otherwise() -> None:
+    facts = {"copies": 4, "own": 0.14, "other": 0.41, "chance": 0.13, "lines": ["train.py:9"]}
+    for laid, there in (("tiles", "(a, b, a, b), and"), ("runs", "(a, a, b, b), and")):
+        made = Made(40).examined("predictions line up with targets", laid=laid, **facts)
+        (finding,) = made.found("target-misaligned")
+        assert finding.severity == "error"
+        assert there in finding.message
+        assert "4 times" in finding.message
+        assert "41% agree" in finding.message

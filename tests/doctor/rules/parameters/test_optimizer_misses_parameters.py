@@ -22,6 +22,21 @@ def test_three_steps_with_a_gradient() -> None:
     assert not missed.found("optimizer-misses-parameters")
 
 
+def test_layers_that_came_after_the_optimizer() -> None:
+    late: dict[str, Any] = {"address": "adapter.weight", "elements": 64, "looks": 9, "since": 100,
+                            "last": 190, "moved": False, "filled": False}  # fmt: skip
+    frozen: dict[str, Any] = {"with_grad": 0, "moved": [0, 5], "requires_grad": False}
+    made = graph(cut(**frozen), unheld=[late])
+    (finding,) = made.found("optimizer-misses-parameters")
+    assert finding.sites == ("adapter.weight",)
+    assert finding.first_step == 100
+    assert "came to the model at step 100" in finding.message
+    assert not made.found("no-gradient")  # what is frozen is so on purpose
+    for fact in ({"moved": True}, {"filled": True}, {"looks": 2}):
+        meant = graph(cut(), unheld=[late | fact])
+        assert not meant.found("optimizer-misses-parameters")
+
+
 def test_what_was_never_measured() -> None:
     assert not cut(groups=[], moved=[0, 0]).found("optimizer-misses-parameters")
 

@@ -155,3 +155,14 @@ def test_steps_that_are_none_of_that() -> None:
     assert not left_behind(10).found("stale-optimizer")  # a few at the end
     assert not left_behind(120, 0.0).found("stale-optimizer")  # gradients set by hand
     assert not left_behind(0).found("stale-optimizer")
+
+
+def test_a_model_that_is_never_called() -> None:
+    made = left_behind(200)  # from the first step to the last
+    (finding,) = made.found("stale-optimizer")
+    assert finding.severity == "error"
+    assert "made 200 steps on a model that was never called" in finding.message
+    assert not made.found("no-gradient")
+    assert not left_behind(200, 0.0).found("stale-optimizer")  # weights that are used by name
+    few = left_behind(200).series("@loop", "optimizer_steps", mean=np.r_[np.ones(9), np.zeros(191)])
+    assert not few.found("stale-optimizer")

@@ -129,3 +129,37 @@ def test_first_steps_larger_than_the_weights_where_no_loss_tells() -> None:
     assert "1.4 times their size" in finding.message
     two.loop("update_ratio", np.r_[0.9, 0.6, 0.3, np.full(197, 0.02)])
     assert not two.found("learning-rate-too-high")
+
+
+def collapsed(
+    rate: float = 0.01, update: float = 0.06, layers: int = 9, kind: str = "Adam", said: int = 160
+) -> Made:
+    """A network that gives one answer, behind first steps of this size."""
+    counts = [said, *[(160 - said) // 9] * 9]
+    made = stuck().rate(*[rate] * 200).record(*range(6), argmax_counts=counts, **CLASSES)
+    made.loop("update_ratio", np.r_[np.full(10, update), np.full(190, 1e-3)])
+    made.event("groups", 0, optimizer="0", type=kind, groups=[{"lr": rate}])
+    for at in range(layers):
+        made.parameter(f"fc{at}.weight")
+    return made
+
+
+def test_a_deep_network_that_comes_to_one_answer_under_adam() -> None:
+    (finding,) = collapsed().found("learning-rate-too-high")
+    assert finding.severity == "warning"
+    assert "the first steps of Adam changed the weights by 6.0%" in finding.message
+    assert "0.000333" in finding.fix
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        collapsed(rate=1e-3),
+        collapsed(update=0.02),
+        collapsed(layers=4),  # a shallow one bears such a rate
+        collapsed(kind="SGD"),
+        collapsed(said=70),  # it tells inputs apart
+    ],
+)
+def test_one_answer_that_has_other_causes(made: Made) -> None:
+    assert not made.found("learning-rate-too-high")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.doctor.ill import bad, decay
+from tests.doctor.ill import CLASSES, bad, decay
 from tests.doctor.synthetic import Made, falling, flat
 
 
@@ -62,3 +62,22 @@ def test_weights_that_forget_as_fast_as_they_learn() -> None:
 )
 def test_decay_that_does_no_harm(kind: str, rate: float, course: np.ndarray[Any, Any]) -> None:
     assert not forgetting(kind, rate, course).found("weight-decay-too-strong")
+
+
+def penalized(end: float, size: float, penalties: int = 2) -> Made:
+    """A loss with penalties, that ends like this, and weights that end at a share of their size."""
+    made = Made(200).loss(np.r_[np.linspace(25.0, 2.4, 50), flat(150, end)])
+    made.record(**CLASSES, penalties=penalties, terms=[{"kind": "penalty"}])
+    made.parameter("fc.weight")
+    return made.series("fc.weight", "params", rms=np.geomspace(1.0, size, 200))
+
+
+def test_a_penalty_that_outweighs_the_loss() -> None:
+    (finding,) = penalized(2.31, 0.01).found("weight-decay-too-strong")
+    assert "has a penalty on the weights" in finding.message
+    assert finding.sites == ("fc.weight",)
+    for meant in (penalized(0.4, 0.01), penalized(2.31, 0.6), penalized(2.31, 0.01, 0)):
+        assert not meant.found("weight-decay-too-strong")
+    nothing_known = penalized(2.31, 0.01)
+    nothing_known.losses.clear()
+    assert not nothing_known.found("weight-decay-too-strong")

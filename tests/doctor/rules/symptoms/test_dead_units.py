@@ -7,7 +7,7 @@ import pytest
 
 from nethook.doctor.rules.symptoms import dead_units
 from tests.doctor.ill import ILL, sparse, stuck
-from tests.doctor.synthetic import Made
+from tests.doctor.synthetic import Made, falling
 
 
 def test_three_in_ten_units() -> None:
@@ -17,6 +17,19 @@ def test_three_in_ten_units() -> None:
     assert finding.evidence["share of dead units"].value == pytest.approx(0.31)
     assert not sparse(stuck(), 0.29).found("dead-units")
     assert sparse(stuck(), 0.51).found("dead-units")[0].severity == "error"
+
+
+def test_a_falling_loss_is_no_excuse_where_every_input_gets_one_output() -> None:
+    def made(share: float, spread: float) -> Made:
+        run = sparse(Made().loss(falling(200, 2.0, 0.1)), share)
+        return run.batch("output_spread", spread).batch("input_spread", 0.7).batch("size", 32)
+
+    (finding,) = made(1.0, 0.0).found("dead-units")
+    assert finding.severity == "error"
+    assert dead_units.ONE_ANSWER in finding.message
+    assert not made(0.9, 0.0).found("dead-units")  # some of the layer is alive
+    assert not made(1.0, 0.1).found("dead-units")  # it comes by another way, beside the layer
+    assert not made(1.0, 0.0).batch("input_spread", 0.0).found("dead-units")
 
 
 def test_a_bias_without_gradient_before_a_function() -> None:

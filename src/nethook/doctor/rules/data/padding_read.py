@@ -7,7 +7,7 @@ like words, in a mean over all positions.
 Evidence: on a copy, other words in all padded sequences leave the output as it is, with the weights
 that it has and with others, and another padding moves it; and a loss that does not fall. Or a mask
 that leaves nothing out gives the same output, and another padding does not; a note where the run
-does its job.
+does its job. Or, as a question, less padding behind short sequences moves the output.
 Fix: use the mask; turn it around; read the output at the last word, by its length.
 Silent: where words matter, however little, where padding does not, and where the loss falls.
 """
@@ -25,6 +25,7 @@ from nethook.doctor.signals.progress import PROGRESS_READS, progress
 
 EXAMINED: Final = "the words matter"
 MASK: Final = "the mask matters"
+FEWER: Final = "padding adds nothing"
 
 
 class Thresholds(NamedTuple):
@@ -41,7 +42,12 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if unused is not None and history.steps >= limit.steps:
         yield _unmasked(unused, history)
         return
-    if result is None or went is None or went.improves or history.steps < limit.steps:
+    if history.steps < limit.steps:
+        return
+    if result is None or went is None or went.improves:
+        fewer = first(history, FEWER)
+        if fewer is not None:
+            yield _moved_by_less(fewer, history)
         return
     share, sequences = number(result, "share", 0.0), number(result, "sequences", 0.0)
     sure = result.outcome == "found"
@@ -86,6 +92,27 @@ def _unmasked(result: Examined, history: History) -> Finding:
     )
 
 
+def _moved_by_less(fewer: Examined, history: History) -> Finding:
+    """Less padding behind short sequences changes the answers."""
+    share, moved = number(fewer, "share", 0.0), number(fewer, "moved")
+    return Finding(
+        "padding-read",
+        "info",
+        f"on a copy of the model, less padding behind short sequences ({share:.0%} of the batch is "
+        f"padding) moves its output by {moved:.2g} of its largest value: what it says of a "
+        "sequence depends on the longest one in its batch. Is that meant?",
+        "Read an RNN at the last word (pack_padded_sequence with the lengths, or output[range(n), "
+        "lengths - 1]), give an attention its mask, and leave padding out of a mean.",
+        first_step=since(fewer),
+        last_step=max(since(fewer), history.steps - 1),
+        evidence={
+            "change of the output with less padding": Evidence(moved),
+            "share of padding": Evidence(share),
+        },
+        lines=lines(fewer),
+    )
+
+
 RULE = Rule(
     "padding-read",
     Cause.DATA,
@@ -99,6 +126,10 @@ RULE = Rule(
         f"examined.{MASK}",
         f"examined.{MASK}.lines",
         f"examined.{MASK}.share",
+        f"examined.{FEWER}",
+        f"examined.{FEWER}.lines",
+        f"examined.{FEWER}.moved",
+        f"examined.{FEWER}.share",
         "series.@loop.forwards.mean",
     ),
     defaults=Thresholds(),

@@ -2,18 +2,19 @@
 
 Cause: a `.detach()`, `.data`, `.item()`, `torch.no_grad()`, a new tensor or a conversion to numpy
 cut the graph, or `requires_grad=False` was set by accident.
-Evidence: one of three. The module was called in training, its parameters never had a gradient, an
+Evidence: one of these. The module was called in training, its parameters never had a gradient, an
 optimizer has them, and other parameters did get gradients. Or backward passes ran, the optimizers
 stepped, and no graph had a parameter of the model in it: the loss is a tensor that no operation
 made, or leads to something else; or no backward pass was ever run. Or the last layer is frozen at
-the random weights that its constructor gave it, behind layers that learn.
+the random weights that its constructor gave it, behind layers that learn. Or a gradient arrives
+and is zero in every element and step, while other weights learn: a note where the run does its job.
 Fix: find what cuts the graph behind the named layer, or at the line of the loss.
 Silent: for parameters that no optimizer has, for frozen layers before those that learn (a backbone)
-where the run does learn, for modules that were not called (`unused-module`), for experts that are
-idle, for layers whose output goes nowhere (the last residual branch of a WaveNet: a note), for
-gradients that are sparse, for weights that move all the same, for a part that was loaded
-and is run without gradients, and for a bias that a gradient of a gradient does not depend on
-(forces as gradients of an energy).
+where the run does learn, or that were frozen while it went on, for modules that were not called
+(`unused-module`), for experts that are idle, for layers whose output goes nowhere (the last
+residual branch of a WaveNet: a note), for gradients that are sparse, for weights that move all the
+same, for a part that was loaded and is run without gradients, and for a bias that a gradient
+of a gradient does not depend on (forces as gradients of an energy).
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from nethook.doctor.phrases import backward_line, optimizer_lines, some
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.graph import Graph, graph_of
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
-from nethook.runs.names import BACKWARDS, EMPTY_GRADIENTS, OPTIMIZER_STEPS
+from nethook.doctor.signals.zero_gradients import ZERO_READS, of_zeros
+from nethook.runs.names import BACKWARDS, EMPTY_GRADIENTS, FORWARDS, OPTIMIZER_STEPS, PARAMETERS
 
 
 class Thresholds(NamedTuple):
@@ -51,7 +53,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         learning = {owner for parameter in fed for owner in parameter.fact("owners", [])}
         cut = [one for one in cut if not learning & set(one.fact("owners", []))]
     frozen = [parameter for parameter in cut if parameter.fact("requires_grad") is False]
-    if frozen and _is_meant(history, frozen, fed):
+    if frozen and (_is_meant(history, frozen, fed) or _frozen_on_purpose(history, frozen, graph)):
         cut = [parameter for parameter in cut if parameter.fact("requires_grad") is not False]
         frozen = []
     loaded = [parameter for parameter in cut if parameter.fact("filled")]
@@ -64,7 +66,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         return
     cut = [one for one in cut if one not in nowhere]
     if not cut:
-        found = list(_through_data(history, limit))
+        found = list(_through_data(history, limit)) or list(of_zeros(history, graph))
         yield from found or _frozen_end(history, fed, calls, limit)
         return
     sites = tuple(parameter.address for parameter in cut)
@@ -127,6 +129,19 @@ def _ops(history: History) -> list[dict[str, Any]]:
     ops = history.info("ops", [])
     lists = ops.values() if isinstance(ops, dict) else [ops]
     return [op for one in lists for op in one if isinstance(op, dict)]
+
+
+def _frozen_on_purpose(history: History, frozen: list[SiteFacts], graph: Graph) -> bool:
+    """Whether layers were frozen while the run went on, or others came to be trained instead."""
+    names: set[str] = set()
+    for event in history.events(PARAMETERS):
+        changed = (event.data or {}).get("requires_grad")
+        if isinstance(changed, dict):
+            names |= {str(name) for name, required in changed.items() if not required}
+    if all(parameter.address in names for parameter in frozen):
+        return True
+    known = {parameter.address for parameter in history.parameters}
+    return any(one.where not in known for one in graph.registered)
 
 
 def _dead_ends(history: History) -> set[str]:
@@ -208,8 +223,8 @@ def _never_asked(
 ) -> Iterator[Finding]:
     """An optimizer steps, no backward pass has ever run, and nobody has set a gradient by hand."""
     empty = history.loop(EMPTY_GRADIENTS, "min")
-    if not len(empty) or empty.value.min() < 1:
-        return
+    if not len(empty) or empty.value.min() < 1 or not history.loop(FORWARDS).total:
+        return  # of a model that is never called, another one may be trained: `stale-optimizer`
     yield Finding(
         "no-gradient",
         "error",
@@ -348,7 +363,9 @@ RULE = Rule(
         dict.fromkeys(
             (
                 *PROGRESS_READS,
+                *ZERO_READS,
                 "event.groups",
+                "event.parameters",
                 "info.graph",
                 "info.ops",
                 "loss.source",

@@ -5,26 +5,27 @@ the mode is (`F.batch_norm(..., training=True)`).
 Evidence: passes without gradient in which a loss was taken or answers were compared with labels, or
 which went over a run of different batches with no step between, while batch norm or dropout was in
 training mode; and that in all of them. Or running statistics that were written while the model was
-in evaluation mode.
+in evaluation mode. Or, as a question, a network that was loaded after the training and called so.
 Fix: call `model.eval()` before, `model.train()` after; pass `training=self.training`.
 Silent: for passes over one batch in which no loss is taken (Monte-Carlo dropout, a momentum
 teacher, a GAN's generator pass), and for models without such modules. A single pass over many
 batches is a question where the model was never in evaluation mode (it may be `update_bn`), and
 nothing is said of it where the model was; where its samples come one by one, or a loss was taken of
-it, it is an evaluation.
+it, it is an evaluation. It is a question, too, where the layers beside each of them were in
+evaluation mode: it was put back by itself, to adapt a norm to new data or to sample with dropout.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, SiteFacts
 from nethook.doctor.phrases import one_or_many, some
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.rules.loop.eval_mode_training import MODAL
-from nethook.doctor.signals.layers import mode_changes
+from nethook.doctor.signals.layers import leaves, mode_changes
 from nethook.runs.names import EQUAL
 
 
@@ -46,6 +47,9 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             history, list(written["buffers"]), int(written.get("step") or history.first_step)
         )
         return
+    loaded = [one for one in history.info("loaded_twins", []) if isinstance(one, dict)]
+    if loaded and not evaluations:
+        yield _of_loaded(history, loaded[0])
     singles = history.info("single_samples")
     once = evaluations < limit.passes and singles is None
     if not evaluations:
@@ -63,19 +67,38 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if once and "norm" not in kinds:
         return  # dropout that is asked once may be asked on purpose
     scored = any(record.fact("kind") == EQUAL for record in history.records("eval"))
-    question = once and not scored and not any(len(curve) for curve in history.losses("eval"))
+    asked = once and not scored and not any(len(curve) for curve in history.losses("eval"))
+    alone = _put_back(history, sites)
     count = "one evaluation" if evaluations == 1 else f"{evaluations} evaluations"
     what = " and ".join(text for kind, text in _EFFECTS.items() if kind in kinds)
     yield Finding(
         "train-mode-evaluation",
-        "info" if question else "warning",
+        "info" if asked or alone else "warning",
         f"{count} ran with {some(sites, 'module')} in training mode: {what}."
-        + (" Is that meant, to bring its statistics up to date?" if question else ""),
+        + (_ALONE if alone else _ASKED if asked else ""),
         "Call model.eval() before an evaluation and model.train() after it.",
         sites=sites,
         first_step=int(min(step for _, step in wrong)),
         last_step=history.steps - 1,
         evidence={"evaluations in training mode": Evidence(evaluations, limit.passes)},
+    )
+
+
+def _of_loaded(history: History, loaded: dict[str, Any]) -> Finding:
+    """A network that was loaded after the training is asked as its constructor made it."""
+    layers = tuple(map(str, loaded.get("layers") or ()))
+    last = max(history.steps - 1, history.first_step)
+    return Finding(
+        "train-mode-evaluation",
+        "info",
+        "after the training, weights were loaded into another network of the same kind, and it was "
+        f"called with {some(layers, 'module')} in training mode: dropout drops, and batch norm "
+        "judges each sample by its batch. Is that meant?",
+        "Call model.eval() after model.load_state_dict(...), before it is asked.",
+        sites=layers,
+        first_step=last,
+        last_step=last,
+        evidence={"layers in training mode": Evidence(len(layers), 1)},
     )
 
 
@@ -99,6 +122,20 @@ _EFFECTS = {
     "dropout": "dropout makes what they say of the model noisy and too bad",
     "norm": "batch norm judges each sample by its batch, and learns from the test data",
 }
+
+
+_ASKED = " Is that meant, to bring its statistics up to date?"
+_ALONE = " The layers beside were in evaluation mode: is that meant?"
+
+
+def _put_back(history: History, sites: tuple[str, ...]) -> bool:
+    """Whether each of these layers lies beside one that is evaluated in evaluation mode."""
+    calm = {
+        module.address.rpartition(".")[0]
+        for module in leaves(history)
+        if (changes := mode_changes(module, "eval")) and not any(flag for _, flag in changes)
+    }
+    return all(site.rpartition(".")[0] in calm for site in sites)
 
 
 def _in_training_mode(history: History, module: SiteFacts) -> int | None:
@@ -131,12 +168,15 @@ RULE = Rule(
     Cause.LOOP,
     look,
     reads=(
+        "info.loaded_twins",
         "info.single_samples",
         "info.totals",
         "info.written_in_evaluation",
         "loss.kind",
         "module.activation",
         "module.calls",
+        "module.first_call",
+        "module.leaf",
         "module.modes",
         "series.@loop.forwards.mean",
         "series.@loss.loss.mean",

@@ -1,8 +1,8 @@
 """Loss and target do not fit each other.
 
 Cause: squared error on the numbers of classes, a binary loss on several classes, cross entropy with
-a single column of logits. An `ignore_index` that is the number of a real class; a `blank` of CTC
-that the texts contain.
+a single column of logits; 0 and 1 for a loss that takes -1 and 1, or for a hinge that is written by
+hand. An `ignore_index` that is the number of a real class; a `blank` of CTC that the texts contain.
 Evidence: the kind of loss, and type, range and count of different targets, in every record. Of an
 `ignore_index`: all targets that it leaves are of one class. A question where it leaves several, and
 whole samples do not count.
@@ -16,13 +16,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, LossFacts
 from nethook.doctor.phrases import file_and_line, source_line
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.signals.examined import finding_of, number, text
+from nethook.doctor.signals.examined import first as first_result
 from nethook.runs.names import BATCH_SIZE
+
+SIGNS: Final = "targets are signs"
 
 
 class Thresholds(NamedTuple):
@@ -43,7 +47,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if len(classes) >= max(limit.records, 0.5 * len(records)) and (count := _count(classes, limit)):
         told = [(record, _on_classes(count)) for record in classes]
     if len(told) < limit.records or len(told) < 0.5 * len(records):
-        yield from _left_out(history, limit)
+        yield from [*_left_out(history, limit), *_no_signs(history)][:1]
         return
     first, (message, fix) = told[0]
     where = source_line(first.fact("source"))
@@ -59,6 +63,23 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             "losses made so": Evidence(len(told), limit.records),
         },
         lines=file_and_line(first.fact("source")),
+    )
+
+
+def _no_signs(history: History) -> Iterator[Finding]:
+    """A loss that takes -1 and 1 is given 0 and 1."""
+    result = first_result(history, SIGNS)
+    if result is None:
+        return
+    share = number(result, "share", 0.0)
+    yield finding_of(
+        history,
+        result,
+        "loss-target-mismatch",
+        f"the loss is {text(result, 'kind')}, which takes 1 and -1 as targets, and {share:.0%} of "
+        "them are 0: these pairs or samples are not pushed apart.",
+        "Give it signs: 2 * target - 1.",
+        {"share of zeros": Evidence(share)},
     )
 
 
@@ -144,7 +165,7 @@ def _may_be_classes(record: LossFacts) -> bool:
     """Whether an error is taken of one number, and all targets are whole and not below zero."""
     target, prediction = record.fact("target") or {}, record.fact("prediction") or {}
     return (
-        record.fact("kind") in ("mse", "l1", "smooth_l1", "huber")
+        record.fact("kind") in ("mse", "rmse", "l1", "smooth_l1", "huber")
         and _is_one_number(prediction.get("shape") or [])
         and bool(target.get("integral"))
         and (target.get("min") or 0) >= 0
@@ -187,12 +208,18 @@ RULE = Rule(
     Cause.LOSS,
     look,
     reads=(
+        f"examined.{SIGNS}",
+        f"examined.{SIGNS}.kind",
+        f"examined.{SIGNS}.lines",
+        f"examined.{SIGNS}.share",
         "loss.kind",
         "loss.options",
         "loss.prediction",
         "loss.source",
         "loss.target",
         "series.@batch.size.mean",
+        "series.@loop.forwards.mean",
+        "series.@loss.loss.mean",
     ),
     defaults=Thresholds(),
 )

@@ -55,7 +55,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     )
 
 
-_REGRESSION = ("mse", "l1", "smooth_l1", "huber")
+_REGRESSION = ("mse", "rmse", "l1", "smooth_l1", "huber")
 _BOUNDS = {
     "Sigmoid": (0.0, 1.0),
     "Tanh": (-1.0, 1.0),

@@ -1,19 +1,21 @@
 """Predictions stand beside the targets of other samples or positions.
 
 Cause: `view` or `reshape` where `transpose` or `permute` was meant, in the model or before the
-loss; one side time first and the other batch first. In an evaluation: the targets of another split,
-or in another order than the predictions (a loader that shuffles). The answers of a teacher that
-were collected in another order than the samples are in. Of maps: (width, height) for
-(height, width), a random flip of the picture that is not that of its mask.
+loss; `repeat` of inputs whose targets lie as `repeat_interleave` lays them; one side time first and
+the other batch first. In an evaluation: the targets of another split, or in another order than the
+predictions (a loader that shuffles). The answers of a teacher that were collected in another order
+than the samples are in. Of maps: (width, height) for (height, width), a random flip of the picture
+that is not that of its mask.
 Evidence: on a copy, one sample was replaced, and the predictions that moved stood beside targets of
 several samples; or autograd shows that the prediction beside position t is made of outputs at other
-positions. Of maps: turned or mirrored, they follow from the pictures far better than as they lie,
-all of them or some. Of evaluations: training is learnt, answers are as spread as the targets are,
-and fit them no better than those of other samples would. Of a teacher: labels and its answers, in
-one loss, name the same class no more often than by chance. Or nearly all answers of an evaluation
-are right as soon as each class is given another number. A question where other evaluations of the
-run are fine, of few classes (an attack exchanges classes, too), and where nothing but comparisons
-is known of a network that is always right: its answers may be labels that are compared with others.
+positions; or targets of copies of one sample agree by chance only, and in the other layout they do
+agree. Of maps: turned or mirrored, they follow from the pictures far better than as they lie, all
+of them or some. Of evaluations: training is learnt, answers are as spread as the targets are, and
+fit them no better than those of other samples would. Of a teacher: labels and its answers, in one
+loss, name the same class no more often than by chance. Or nearly all answers of an evaluation are
+right as soon as each class is given another number. A question where other evaluations of the run
+are fine, of few classes (an attack exchanges classes, too), and where nothing but comparisons is
+known of a network that is always right: its answers may be labels that are compared with others.
 Fix: bring the dimensions into one order before they are laid flat; take inputs and targets of an
 evaluation from one place.
 Silent: where the layout of the target is not known, where samples depend on each other, and where
@@ -58,6 +60,9 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         else:
             yield from _of_a_teacher(history, limit) or _of_evaluations(history, limit)
         return
+    if text(result, "laid"):
+        yield _of_copies(history, result)
+        return
     beside = number(result, "samples_beside", 0)
     if beside > limit.beside:
         sample, samples = number(result, "sample", 0), number(result, "samples", 0)
@@ -81,6 +86,29 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         "Use transpose or permute, not view or reshape, to bring (batch, class, time) and "
         "(batch, time) into one order: view keeps the order of the numbers in memory.",
         evidence,
+    )
+
+
+def _of_copies(history: History, result: Examined) -> Finding:
+    """Copies of samples whose targets lie otherwise."""
+    own, other = number(result, "own", 0), number(result, "other", 0)
+    chance = number(result, "chance", 0)
+    tiles = "one below the other (a, b, a, b)"
+    runs = "each beside itself (a, a, b, b)"
+    inputs, targets = (tiles, runs) if text(result, "laid") == "tiles" else (runs, tiles)
+    return finding_of(
+        history,
+        result,
+        "target-misaligned",
+        f"each sample is in the batch {number(result, 'copies', 0):.0f} times, {inputs}, and "
+        f"targets of the same sample agree in {own:.0%}, where chance is {chance:.0%}; laid out "
+        f"{targets}, {other:.0%} agree: targets belong to other samples.",
+        "Lay both out alike: x.repeat_interleave(n, 0) beside targets in runs, x.repeat(n, 1) "
+        "beside targets in tiles.",
+        {
+            "agreement of one sample's targets": Evidence(own, chance),
+            "agreement in the other layout": Evidence(other, chance),
+        },
     )
 
 
@@ -257,8 +285,13 @@ RULE = Rule(
         "examined.input and target lie alike.share",
         "examined.predictions line up with targets",
         "examined.predictions line up with targets.beside",
+        "examined.predictions line up with targets.chance",
+        "examined.predictions line up with targets.copies",
+        "examined.predictions line up with targets.laid",
         "examined.predictions line up with targets.lines",
         "examined.predictions line up with targets.made_of",
+        "examined.predictions line up with targets.other",
+        "examined.predictions line up with targets.own",
         "examined.predictions line up with targets.position",
         "examined.predictions line up with targets.positions",
         "examined.predictions line up with targets.sample",

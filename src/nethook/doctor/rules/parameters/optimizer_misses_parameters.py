@@ -36,8 +36,12 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         return  # nothing moves at all: `missing-step`
     graph = graph_of(history)
     missed = [parameter for parameter in history.parameters if _is_missed(parameter, limit)]
+    known = {parameter.address for parameter in history.parameters}
+    later = [one for one in graph.registered if one.where not in known and not one.filled]
     if missed and not graph.stale:
         yield _of_parameters(history, missed, graph)
+    elif later and not graph.stale:
+        yield _of_later_ones(history, later, graph)
     networks = [one for one in graph.loose if _is_left_out(one, history)]
     if networks:
         yield _of_networks(history, networks, graph)
@@ -69,6 +73,27 @@ def _of_parameters(history: History, missed: list[SiteFacts], graph: Graph) -> F
         first_step=_since(history, sites, graph),
         last_step=history.steps - 1,
         evidence={"parameters without an optimizer": Evidence(len(missed), 1)},
+        lines=_lines(graph),
+    )
+
+
+def _of_later_ones(history: History, later: list[Loose], graph: Graph) -> Finding:
+    """Layers that were added to a model after its optimizer was made."""
+    names = tuple(one.where for one in later)
+    since = min(one.since for one in later)
+    return Finding(
+        "optimizer-misses-parameters",
+        "error",
+        f"{some(names, 'parameter')} came to the model at step {since}, "
+        f"{one_or_many(names, 'gets', 'get')} gradients and never "
+        f"{one_or_many(names, 'moves', 'move')}: the optimizer was made before, and does not hold "
+        f"{one_or_many(names, 'it', 'them')}.",
+        "Make the optimizer after the model is complete, or give it the new layers: "
+        'optimizer.add_param_group({"params": adapter.parameters()}).',
+        sites=names,
+        first_step=since,
+        last_step=max(history.steps - 1, since),
+        evidence={"parameters without an optimizer": Evidence(len(later), 1)},
         lines=_lines(graph),
     )
 

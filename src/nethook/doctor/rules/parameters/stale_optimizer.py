@@ -5,7 +5,8 @@ parameters: it holds the old tensors, which no graph reaches.
 Evidence: an optimizer that steps holds tensors that are in no graph and in no network (or that were
 this model's and are not any more), while parameters that the model has now get gradients, are in no
 optimizer, and stay what they are. Or the model is not called any more, no backward pass reaches it,
-and its optimizer goes on stepping without a gradient: for another model, as in the second fold.
+and its optimizer goes on stepping without a gradient: for another model, as in the second fold. Or
+its model was never called at all.
 Fix: make the optimizer after the last change of the model, or add the new parameters to it.
 Silent: where another optimizer has the new parameters, where other code moves them, and for
 parameters in an optimizer that no graph reaches while all that gets gradients is in one: experts
@@ -20,7 +21,7 @@ from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.phrases import one_or_many, some
+from nethook.doctor.phrases import one_or_many, optimizer_lines, some
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.graph import graph_of
 from nethook.runs.names import BACKWARDS, EMPTY_GRADIENTS, FORWARDS, OPTIMIZER_STEPS
@@ -70,7 +71,11 @@ def _left_behind(history: History, limit: Thresholds) -> Iterator[Finding]:
     forwards, backwards = history.loop(FORWARDS), history.loop(BACKWARDS)
     used = [int(curve.where(curve.value > 0).step[-1]) for curve in (forwards, backwards)
             if curve.total > 0]  # fmt: skip
-    if len(used) < 2 or not history.info("totals", {}).get("optimizer_steps"):
+    if not history.info("totals", {}).get("optimizer_steps"):
+        return
+    if not used:
+        yield from _never_called(history, limit)
+    if len(used) < 2:
         return
     last = max(used)
     steps = history.loop(OPTIMIZER_STEPS).since(last + 1)
@@ -97,11 +102,32 @@ def _left_behind(history: History, limit: Thresholds) -> Iterator[Finding]:
     )
 
 
+def _never_called(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """The optimizer has a model that is never called, and steps without a gradient."""
+    steps, empty = history.loop(OPTIMIZER_STEPS), history.loop(EMPTY_GRADIENTS, "min")
+    if steps.total < limit.idle or not len(empty) or empty.value.min() < 1:
+        return
+    yield Finding(
+        "stale-optimizer",
+        "error",
+        f"the optimizer made {steps.total:.0f} steps on a model that was never called, and none of "
+        "its tensors ever had a gradient: what is called and trained is another model, a copy of "
+        "this one for example.",
+        "Make the optimizer of the model that is called: optimizer = Optimizer(model.parameters(), "
+        "…) after the model is copied, loaded or made anew.",
+        first_step=history.first_step,
+        last_step=max(history.steps - 1, history.first_step),
+        evidence={"steps without a gradient": Evidence(steps.total, limit.idle)},
+        lines=optimizer_lines(history),
+    )
+
+
 RULE = Rule(
     "stale-optimizer",
     Cause.LOOP,
     look,
     reads=(
+        "event.groups",
         "info.graph",
         "info.totals",
         "series.@loop.backwards.mean",

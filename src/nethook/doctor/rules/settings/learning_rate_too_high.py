@@ -5,7 +5,7 @@ Evidence: the true update by the weights, while the loss ends above its start, o
 is no longer finite; or, where weights are moved by hand, a loss that each of the first steps makes
 many times larger; or leaps up in the first steps and does not do its job afterwards. A note where
 the first steps were larger than the weights themselves, the loss leapt up, and fell by half at most
-since.
+since. Or a deep network that gives one answer for all inputs after large first steps of Adam.
 Fix: a lower rate; warm-up.
 Silent: where the loss falls, however large the steps are (also until an operation makes a NaN),
 where gradients explode with updates of a usual size, and where a run had learnt before
@@ -24,10 +24,11 @@ from nethook.doctor.history import Curve, History
 from nethook.doctor.phrases import optimizer_lines
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.divergence import DIVERGENCE_READS, divergence
+from nethook.doctor.signals.one_answer import ONE_ANSWER_READS, one_answer
 from nethook.doctor.signals.one_batch import ONE_BATCH_READS, one_batch
 from nethook.doctor.signals.progress import Progress, longest_loss, progress
 from nethook.doctor.signals.quantiles import median, quantile, running_medians
-from nethook.runs.names import GRAD_NORM, OPTIMIZER_STEPS, UPDATE_RATIO
+from nethook.runs.names import GRAD_NORM, GROUPS, OPTIMIZER_STEPS, UPDATE_RATIO
 from nethook.text.numbers import ascii_number as number
 
 
@@ -41,6 +42,8 @@ class Thresholds(NamedTuple):
     thrown: float = 1.0  # in the first steps, where the loss leaps up and falls only in part
     leap: float = 1.2  # loss after steps that are too large, by its start
     hurt: float = 1.5  # the same in a run that learns all the same
+    rate: float = 3e-3  # of Adam, in a deep network that comes to one answer for all inputs
+    deep: float = 8  # weights of two dimensions from which on a network is deep
     grows: float = 8  # first steps by hand, each of which raises the loss by as much
 
 
@@ -80,6 +83,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         half = 0.5 * abs(went.start if went.constant is None else went.constant)
         if beginning > limit.thrown and went.early - went.start > least and went.end > half:
             yield _thrown(history, went, finite, limit)
+        elif _collapses(history, went, finite, limit):
+            yield _collapsed(history, went, finite, limit)
         return
     if worse or stuck or overwritten:
         large = max(usual, peak) if worse else usual if stuck else beginning
@@ -158,6 +163,36 @@ def _unjudged(history: History, ratio: Curve, limit: Thresholds) -> Finding:
     )
 
 
+def _collapses(history: History, went: Progress, ratio: Curve, limit: Thresholds) -> bool:
+    """Whether a deep network gives one answer after first steps of Adam that were large."""
+    matrices = [one for one in history.parameters if len(one.fact("shape", [])) >= 2]
+    if went.does_its_job or len(matrices) < limit.deep:
+        return False
+    if history.largest_rate() < limit.rate or float(ratio.value[:10].max()) < limit.ratio:
+        return False
+    kinds = {str(event.data.get("type")) for event in history.events(GROUPS)}
+    return bool(kinds) and all("Adam" in kind for kind in kinds) and one_answer(history)
+
+
+def _collapsed(history: History, went: Progress, ratio: Curve, limit: Thresholds) -> Finding:
+    large, rate = float(ratio.value[:10].max()), history.largest_rate()
+    return Finding(
+        "learning-rate-too-high",
+        "warning",
+        f"the first steps of Adam changed the weights by {large:.1%} of their size (0.1 % is "
+        f"usual), at a rate of {number(rate)}, and since then the network has one answer for all "
+        f"inputs: the loss went from {went.start:.3g} to {went.end:.3g} and stays there.",
+        f"Try a learning rate of {number(rate / 30)}, with a warm-up over the first steps.",
+        first_step=int(ratio.step[0]),
+        last_step=int(ratio.step[-1]),
+        evidence={
+            "update by weights": Evidence(large, limit.ratio),
+            "learning rate": Evidence(rate, limit.rate),
+        },
+        lines=optimizer_lines(history),
+    )
+
+
 def _thrown(history: History, went: Progress, ratio: Curve, limit: Thresholds) -> Finding:
     """A note: the first steps have replaced the weights that the network began with."""
     large = float(ratio.value[:10].max())
@@ -226,8 +261,15 @@ RULE = Rule(
     Cause.SETTINGS,
     look,
     reads=(
-        *DIVERGENCE_READS,
-        *ONE_BATCH_READS,
+        *dict.fromkeys(
+            (
+                *DIVERGENCE_READS,
+                *ONE_BATCH_READS,
+                *ONE_ANSWER_READS,
+                "event.groups",
+                "parameter.shape",
+            )
+        ),
         "series.@loop.grad_norm.max",
         "series.@loop.optimizer_steps.mean",
         "series.@loop.update_ratio.mean",

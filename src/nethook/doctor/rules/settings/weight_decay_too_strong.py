@@ -3,7 +3,8 @@
 Cause: a weight decay that outweighs the gradients.
 Evidence: what decay takes in a step by what the step changes, weights that shrink over the run, and
 a loss that does not fall well; or decay that takes so much of the weights in a step that they soon
-forget what they have learnt, and a loss that has stopped well above zero.
+forget what they have learnt, and a loss that has stopped well above zero. Or a penalty on the
+weights in the loss, weights of next to nothing, and a loss that one answer for all would score.
 Fix: a smaller decay.
 Silent: where the run does its job, and for decay that is balanced by gradients.
 """
@@ -16,10 +17,15 @@ from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.phrases import optimizer_lines
+from nethook.doctor.phrases import file_and_line, optimizer_lines
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.onset import first_step_of
-from nethook.doctor.signals.progress import PROGRESS_READS, Progress, progress
+from nethook.doctor.signals.progress import (
+    PROGRESS_READS,
+    Progress,
+    constant_of_targets,
+    progress,
+)
 from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import GROUPS, PARAMS, UPDATE_RATIO
 from nethook.text.numbers import ascii_number as number
@@ -31,6 +37,8 @@ class Thresholds(NamedTuple):
     shrink: float = 0.5  # size of the weights at the end, by that at the start
     taken: float = 0.5  # what decay alone would have taken over the run
     part: float = 0.7  # of a step's change that is decay, from which on weights need not shrink so
+    gone: float = 0.2  # size of the weights at the end, where a penalty is part of the loss
+    useless: float = 0.9  # of what a constant answer scores
     forgets: float = 5e-3  # of the weights that decay takes in a step: they last 200 steps or fewer
 
 
@@ -38,7 +46,10 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding."""
     went = progress(history)
     decay, direct = _decay(history)
-    if went is None or not went.finite or decay <= 0:
+    if went is None or not went.finite:
+        return
+    if decay <= 0:
+        yield from _by_hand(history, went, limit)
         return
     rates = [median(curve.value) for curve in history.rates().values() if len(curve)]
     a_step = min(1.0, decay * max(rates, default=0.0))
@@ -89,6 +100,40 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     )
 
 
+def _by_hand(history: History, went: Progress, limit: Thresholds) -> Iterator[Finding]:
+    """A penalty on the weights is a summand of the loss, and all that is learnt is to be small."""
+    records = history.records("train")
+    if not records or not all(record.fact("penalties") for record in records):
+        return
+    constant = constant_of_targets(records)
+    sizes = {}
+    for parameter in history.parameters:
+        size = history.curve(parameter.address, PARAMS, "rms")
+        if len(parameter.fact("shape", [])) >= 2 and parameter.fact("groups") and len(size) >= 5:
+            sizes[parameter.address] = size.value[-1] / max(size.value[0], 1e-30)
+    if constant is None or not sizes or went.end < limit.useless * constant:
+        return
+    middle = median(list(sizes.values()))
+    if middle > limit.gone:
+        return
+    yield Finding(
+        "weight-decay-too-strong",
+        "warning",
+        f"the loss has a penalty on the weights, which have shrunk to {number(100 * middle)} % of "
+        f"their size at the start, and it stays at {went.end:.3g}, where one answer for all inputs "
+        f"would score {constant:.3g}: the penalty outweighs what is to be learnt.",
+        "Lower the factor of the penalty, by a hundred, or use the weight_decay of AdamW.",
+        sites=tuple(address for address, share in sizes.items() if share <= limit.gone),
+        first_step=_first_step(history, sizes),
+        last_step=history.steps - 1,
+        evidence={
+            "weights at the end by those at the start": Evidence(middle, limit.gone),
+            "loss by what a constant answer scores": Evidence(went.end / constant, limit.useless),
+        },
+        lines=file_and_line(records[0].fact("source")),
+    )
+
+
 def _has_stalled(went: Progress) -> bool:
     """Whether a loss no longer falls, well above zero and above what it would be if it were fit."""
     if went.constant is not None and went.end < 0.3 * went.constant:
@@ -125,6 +170,8 @@ RULE = Rule(
     reads=(
         *PROGRESS_READS,
         "event.groups",
+        "loss.penalties",
+        "loss.source",
         "parameter.groups",
         "parameter.shape",
         "scalar.lr",

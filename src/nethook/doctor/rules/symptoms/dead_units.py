@@ -6,13 +6,15 @@ not over one batch; for activations without a module of their own, units whose b
 at all in that time.
 Fix: a lower rate, another initialisation, a leaky rectifier.
 Silent: where the run does its job, for zeros in single batches (half of all outputs is usual), and
-for less than a third of a layer.
+for less than a third of a layer. A loss that falls is no excuse where a layer is dead as a whole
+and every input gets one and the same output: a network that makes its own targets (Q-learning)
+meets them so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -23,7 +25,7 @@ from nethook.doctor.signals.layers import activated_by, leaves, measured, weight
 from nethook.doctor.signals.onset import first_step_of
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.doctor.signals.quantiles import median
-from nethook.runs.names import OUTPUTS, PARAM_GRADS
+from nethook.runs.names import BATCH_SIZE, INPUT_SPREAD, OUTPUT_SPREAD, OUTPUTS, PARAM_GRADS
 from nethook.text.numbers import ascii_number as number
 
 
@@ -36,19 +38,25 @@ class Thresholds(NamedTuple):
     steps: float = 10  # that the second half must have
 
 
-BATCHES = 4
+ONE_ANSWER: Final = "Every input gets one and the same output: that the loss falls shows nothing."
+SAME: Final = 1e-5
+"""Spread of outputs that are one and the same, relative to their size."""
+DIFFERENT: Final = 1e-2
+"""Spread of inputs that differ."""
+BATCHES: Final = 4
 """One batch says nothing of a unit, and under a budget not every step is measured."""
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding, with every layer that is concerned."""
     went = progress(history)
-    if went is not None and went.does_its_job:
-        return
     since = history.steps // 2
     if history.steps - since < limit.steps:
         return
-    enough = limit.share if went is not None else limit.unknown
+    falls = went is not None and went.does_its_job
+    if falls and not _has_one_answer(history, since):
+        return
+    enough = 1.0 if falls else limit.share if went is not None else limit.unknown
     dead = [layer for layer in _shares(history, since) if layer[1] >= enough]
     if not dead:
         return
@@ -61,7 +69,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         "dead-units",
         "error" if share >= limit.error else "warning",
         f"`{address}`: {round(share * units)} of {units} units are dead {when}: zero for every "
-        f"input{_rise(history, onset)}.",
+        f"input{_rise(history, onset)}." + (f" {ONE_ANSWER}" if falls else ""),
         "Lower the learning rate or warm it up, start biases at zero, or use nn.LeakyReLU or "
         "nn.GELU.",
         sites=sites,
@@ -69,6 +77,15 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         last_step=history.steps - 1,
         evidence={"share of dead units": Evidence(share, limit.share)},
     )
+
+
+def _has_one_answer(history: History, since: int) -> bool:
+    """Whether outputs are the same for inputs that differ, through the whole second half."""
+    out, given = history.batch(OUTPUT_SPREAD), history.batch(INPUT_SPREAD)
+    out, size = measured(out, out.since(since), BATCHES), history.batch(BATCH_SIZE)
+    if len(out) < BATCHES or not len(given) or not len(size) or median(size.value) < 2:
+        return False
+    return float(out.value.max()) <= SAME and median(given.value) >= DIFFERENT
 
 
 def _shares(history: History, since: int) -> Iterator[tuple[str, float, int]]:
@@ -205,6 +222,9 @@ RULE = Rule(
         "parameter.shape",
         "parameter.with_grad",
         "scalar.lr",
+        "series.@batch.input_spread.mean",
+        "series.@batch.output_spread.mean",
+        "series.@batch.size.mean",
         "series.@loop.forwards.mean",
         "series.outputs.max",
         "series.outputs.zero_share",

@@ -1,4 +1,4 @@
-"""A warning names the caller of a wrapped function, and not the wrapper."""
+"""A warning names the caller of a wrapped function, and is shown as often as without nethook."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nethook.hooks.hook import Hook, Owner
-from nethook.hooks.warnings import hide_from_warnings
+from nethook.hooks.warnings import hide_from_warnings, warnings_stay_shown
 from nethook.hooks.wrapped import WrappedFunction
 
 
@@ -53,3 +53,27 @@ def test_a_function_is_marked_once_and_only_functions_are() -> None:
     hide_from_warnings(len)
     assert function.__code__.co_filename == name
     assert name.startswith(__file__)
+
+
+def test_what_was_shown_is_not_shown_again() -> None:
+    def shown(between: Callable[[], None]) -> int:
+        registry: dict[Any, Any] = {}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("default")
+            for _ in range(2):
+                warnings.warn_explicit("once", UserWarning, "train.py", 1, registry=registry)
+                between()
+        return len(caught)
+
+    def change() -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.warn("not shown", UserWarning, stacklevel=1)
+
+    def change_unnoticed() -> None:
+        with warnings_stay_shown():
+            change()
+
+    assert shown(change) == 2, "Python forgets: what the function is for"
+    assert shown(change_unnoticed) == 1
+    assert shown(change) == 2, "what it replaced is back"

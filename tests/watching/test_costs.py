@@ -60,6 +60,21 @@ def test_a_run_from_start_to_end(clock):
     }
 
 
+def test_a_further_step_costs_what_the_later_steps_have_cost(clock):
+    """Steps get cheaper, as whole ones become rarer: the percentage says so, the seconds do not."""
+    costs = Costs(clock)
+    costs.training_begins()
+    clock.now += 1.0
+    costs.opening_ends()
+    for second in range(1, 41):
+        costs.spent[OUTPUTS] += 0.2 if second <= 10 else 0.02
+        clock.now += 1.2 if second <= 10 else 1.02
+        costs.looked_at()
+    assert costs.steady == pytest.approx(10 * 0.2 + 30 * 0.02)
+    assert costs.training == pytest.approx(41.0)
+    assert costs.steady_overhead == pytest.approx(0.02)
+
+
 def test_before_anything_has_passed(clock):
     costs = Costs(clock)
     assert (costs.overhead, costs.total, costs.steady_overhead) == (0.0, 0.0, None)

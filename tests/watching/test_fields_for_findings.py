@@ -63,6 +63,41 @@ def record(run):
     return run.losses[0].data
 
 
+def test_critic_in_policy_loss(follow):
+    model = mlp()
+    optimizer = sgd(model)
+    critic = nn.Linear(8, 1)
+
+    def loss(out, y):
+        value = critic(torch.ones(len(y), 8)).squeeze(1)
+        return -(out.log_softmax(1)[range(len(y)), y] * (torch.rand(len(y)) - value)).mean()
+
+    run = follow(model, optimizer, train(model, optimizer, batches(6), loss))
+    ((line, count),) = run.info["graph"]["critics"].items()
+    assert line.startswith("test_fields_for_findings.py:")
+    assert count >= 3
+
+
+def test_optimizer_recreated(follow):
+    model = mlp()
+
+    def script(watch):
+        for x, y in batches(6):
+            optimizer = sgd(model, momentum=0.9)
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+    run = follow(model, None, script)
+    made = events(run, "groups")
+    assert len(made) == 6
+    # Of two at one place in memory the second may have the name of the first.
+    assert len({event.data["optimizer"] for event in made}) >= 2
+    assert {event.data["type"] for event in made} == {"SGD"}
+    weight = next(each for each in run.sites if each.kind == "Parameter")
+    assert len(weight.info["groups"]) >= 2
+
+
 # -- the loop's contract --------------------------------------------------------------------------
 
 
@@ -928,6 +963,7 @@ def test_weights_not_restored(tmp_path):
 EXAMINED = (
     "samples_mixed", "target_misaligned", "sees_the_future", "target_shifted", "target_is_input",
     "random_evaluation", "missing_terminal_mask", "padding_read",
+    "axes_scrambled", "softmax_over_one", "term_without_gradient", "position_ignored",
 )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from nethook.page.sections.about import facts_of
 from nethook.page.summaries import summary_of
 from nethook.running.verdict import course, verdict_lines
 from nethook.runs import names
-from nethook.runs.reading.shown_losses import shown_losses
+from nethook.runs.reading.losses.shown import shown_losses
 from nethook.text.numbers import number
 from nethook.text.paragraphs import Style
 from tests.watching.patient import patient  # noqa: F401 - used by every test

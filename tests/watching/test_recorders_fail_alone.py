@@ -86,6 +86,8 @@ NOT_ON_THE_WAY = {
     # Losses of other kinds: see losses/test_kinds.py.
     "losses.kinds:_is_divergence",
     "losses.kinds:_is_product",
+    "losses.kinds:_makes_a_table",
+    "losses.kinds:_narrowed",
     "losses.kinds:_without_padding",
     # Loops of libraries: see losses/test_loops.py.
     "losses.loops:Loops.called",

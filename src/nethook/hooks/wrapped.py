@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from nethook.hooks.hook import Hook
@@ -134,6 +134,23 @@ class WrappedFunction:
             else:
                 setattr(self._holder, self._name, stub.kept)
         _ON.remove(self)
+
+
+class WrappedFunctions:
+    """A handle: wrappers that are off when they are made, and go on and off together."""
+
+    def __init__(self, handles: Iterable[WrappedFunction]) -> None:
+        self._handles = tuple(handles)
+
+    def put_on(self) -> None:
+        """Puts the wrappers on."""
+        for handle in self._handles:
+            handle.put_on()
+
+    def remove(self) -> None:
+        """Takes the wrappers off; `put_on` can put them on again."""
+        for handle in self._handles:
+            handle.remove()
 
 
 def _module_or_class(name: str) -> Any:

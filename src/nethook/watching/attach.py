@@ -275,7 +275,7 @@ def _put_examinations(session: Session, hooks: Attachment) -> None:
     examinations = Examinations(
         session.journal,
         recorders,
-        lambda: (recorders.losses.lines, len(session.optimizers.tracks)),
+        lambda: (len(recorders.losses.lines), len(session.optimizers.tracks)),
         lambda: session.optimizers.by_name().values(),
         hooks.owner,
     )
@@ -333,7 +333,7 @@ class _Builder:
         listed = [entry for entry, _, _ in facts]
         resolver = Resolver(journal, session.models, listed)
         optimizers = (OptimizersOfThreads if session.locked else Optimizers)(
-            journal, recorders.numbers, recorders.flight, recorders.device_flags, listed,
+            journal, recorders.numbers, recorders.flight, listed,
             self._optimizers, resolver,
         )  # fmt: skip
         known = Facts(

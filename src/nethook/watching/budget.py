@@ -338,6 +338,7 @@ class Budget:
         known.look()
         if costs.in_opening and costs.own + costs.writer >= ALLOWANCE:
             costs.opening_ends()
+        costs.looked_at()
         if self.share is None:
             return False
         before, self.every = self.every, 1 if costs.in_opening else self._affordable(self.share)

@@ -5,8 +5,11 @@
 
 Start-up is what the call of `watch` takes: looking at the model, opening the file, putting hooks
 on. In the opening everything is measured in every step; it ends when the budget decides for the
-first time what a step measures. The rest is steady: what a longer run would cost per step. Closing
-is what the script waits for at the end: the rest is written, and the doctor looks at all of it.
+first time what a step measures. The rest is steady. Closing is what the script waits for at the
+end: the rest is written, and the doctor looks at all of it.
+
+A further step costs what the later ones have cost: whole steps, in which everything is measured,
+become rarer all the time. So `steady_overhead` goes by the last half to three quarters of the run.
 """
 
 from __future__ import annotations
@@ -39,6 +42,8 @@ class Costs:
         self._ended: float | None = None
         # At the end of the opening: what watching had cost until then, and what training had taken.
         self._opening: tuple[float, float] | None = None
+        # The same at the last two moments at which training had taken twice as long as before.
+        self._later: tuple[tuple[float, float], tuple[float, float]] | None = None
 
     @property
     def own(self) -> float:
@@ -82,11 +87,12 @@ class Costs:
 
     @property
     def steady_overhead(self) -> float | None:
-        """The same relative to what training took by itself; None if all of it was opening."""
-        if self._opening is None:
+        """What a further step costs relative to training by itself; None if all was opening."""
+        if self._later is None:
             return None
-        training = self.training - self._opening[1]
-        return _ratio(self.steady, training) if training > 0 else None
+        (steps, before), _ = self._later
+        training = self.training - before
+        return _ratio(self.steps - steps, training) if training > 0 else None
 
     def started(self, seconds: float) -> None:
         """To put the watch on has taken so many seconds."""
@@ -121,6 +127,12 @@ class Costs:
         """The budget has decided for the first time; later calls do nothing."""
         if self._opening is None:
             self._opening = (self.steps, self.training)
+            self._later = self._opening, self._opening
+
+    def looked_at(self) -> None:
+        """The budget looks at the clock again: has training taken twice as long by now?"""
+        if self._later is not None and self.training >= 2 * self._later[1][1]:
+            self._later = self._later[1], (self.steps, self.training)
 
     def as_dict(self) -> dict[str, float | None]:
         """What watching has cost, as plain data."""

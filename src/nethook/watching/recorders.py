@@ -43,7 +43,7 @@ class WatchRecorders(Recorders):
         self.flight = Flight(journal, batches)
         self.loss_values = LossValues(journal, self.numbers)
         self.losses = Losses(journal, self.loss_values)
-        self.scores = Scores(journal, self.losses.name_of)
+        self.scores = Scores(journal, self.losses.lines.name_of)
         self.device_flags = DeviceFlags(journal, self.flight)
         self.modes = Modes(journal)
         self.batches = Batches(journal, self.numbers, self.flight)

@@ -180,7 +180,7 @@ class Session:
         clock = self.clock
         waits = clock.kind == OPTIMIZER and clock.backwards > 0 and not clock.turns.inside
         # A closure moves weights, too, in a step that may have begun before the watch did.
-        if waits and self.optimizers.moved_by_hand() and not steps_under_way():
+        if waits and self.optimizers.by_hand.have_moved() and not steps_under_way():
             self.change_clock(BACKWARD)
         if clock.begins_next_step(self.optimizers.patience()):
             if clock.kind == OPTIMIZER:
@@ -219,7 +219,7 @@ class Session:
         if calls.nobody:
             self.called_alone(next(iter(self.models.values())), grad_mode=True)
         if clock.optimizer_steps == 0:
-            self.optimizers.note_weights()
+            self.optimizers.by_hand.note()
         # What the only optimizer has used is gone, if it has cleared its gradients since.
         if not clock.gradients.cleared or len(turns.counts) > 1:
             self.optimizers.backward_begins(clock.gradients.since_step == 0)
@@ -230,7 +230,7 @@ class Session:
         factor = None if scale.is_one else scale.backward_begins()
         losses, flight, fine, ways = recorders.losses, recorders.flight, False, 0
         if not losses.off:
-            ways = losses.ways
+            ways = losses.lines.ways
             try:
                 fine = losses.backward(roots, factor, _OWN_FRAMES)
             except Exception as error:
@@ -241,7 +241,7 @@ class Session:
             except Exception as error:
                 flight.failed(error)
         # A loss that is made in another way is looked at whatever is due.
-        quiet = self.schedule.quiet and losses.ways == ways
+        quiet = self.schedule.quiet and losses.lines.ways == ways
         for told in (recorders.quiet if quiet else recorders).before_backward:
             told(roots)
 

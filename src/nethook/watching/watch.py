@@ -162,6 +162,7 @@ class Watch:
                 _say(f"nethook: the earlier watch of this model ended ({line(earlier.path)})")
         self._closed = False
         self._ended = False  # closed, and written to its end
+        self._lives: list[Live] = []
         self._lines: list[str] = []
         self._session, self._hooks = attach(
             models, optimizers, Path("runs") / "{time}.db" if to is None else to,
@@ -281,7 +282,8 @@ class Watch:
         """
         from nethook.figures.notebook import Live
 
-        return Live(self.path, lambda: self._ended, theme=theme)
+        self._lives.append(Live(self.path, lambda: self._ended, theme=theme))
+        return self._lives[-1]
 
     def be_silent(self) -> None:
         """Says nothing on standard error from now on: what is to be said is in the run's events."""
@@ -315,6 +317,8 @@ class Watch:
             finally:
                 session.journal.writer.close()
                 self._ended = True
+        for live in self._lives:
+            live.finish()
         if self._feed is not None:
             self._feed.end()
             text += "".join(f"; {problem}" for problem in self.sink_problems)
@@ -374,7 +378,7 @@ class Watch:
         cost = watch_cost({"cost": session.schedule.budget.as_dict()})
         every = session.schedule.budget.every
         thin = "" if every == 1 else f", at the end each quantity once in {every} steps"
-        turns = session.optimizers.turns
+        turns = session.optimizers.held.turns
         # The weights of before a step are kept up to a cap: larger models are measured in parts.
         kept = (
             f"{session.journal.options.snapshot_cap / (1 << 20):,.0f} MB of weights kept at a time"

@@ -24,7 +24,7 @@ import nethook
 from nethook.examining import examine as running
 from nethook.examining import keeping
 from nethook.examining.experiment import Result, fine
-from nethook.examining.experiments.can_learn import CanLearn
+from nethook.examining.experiments.network.can_learn import CanLearn
 from nethook.torch_private import compiled_frames, function_modes
 from nethook.watching.examinations.chosen import ChosenSteps
 from nethook.watching.examinations.keeper import Keeper

@@ -137,6 +137,107 @@ def test_a_run_without_a_backward_pass_says_that_nothing_was_seen(tmp_path):
     assert "graph" not in known
 
 
+class Critic(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(3, 1)
+
+    def forward(self, x):
+        return self.net(x)
+
+
+def train_beside(model, optimizer, critic, steps=6, *, own=None, mode=None):
+    """Steps of a function: what is only its own is gone when it returns."""
+    if mode is not None:
+        critic.train(mode)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        critic.zero_grad()
+        critic(model(torch.randn(8, 4))).mean().backward()
+        optimizer.step()
+        if own is not None:
+            own(critic)
+
+
+def of_networks(path):
+    return [one for one in nethook.diagnose(path) if one.code == "optimizer-misses-parameters"]
+
+
+def test_a_network_that_is_gone_when_its_function_has_returned(tmp_path):
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    facts = watched(tmp_path / "run.db", model, lambda: train_beside(model, optimizer, Critic()))[
+        "graph"
+    ]
+    (other,) = facts["others"]
+    assert (other["how"], other["kind"], other["parameters"]) == ("module", "Critic", 2)
+    (finding,) = of_networks(tmp_path / "run.db")
+    assert finding.severity == "warning"
+    assert "no optimizer has its 2 parameters" in finding.message
+
+
+def step_by_hand(critic):
+    with torch.no_grad():
+        for parameter in critic.parameters():
+            parameter.sub_(0.1 * parameter.grad)
+
+
+def frozen():
+    return Critic().requires_grad_(False)
+
+
+def trained():
+    """Its weights were written often before."""
+    critic = Critic()
+    with torch.no_grad():
+        for _ in range(20):
+            for parameter in critic.parameters():
+                parameter.add_(0.01)
+    return critic
+
+
+@pytest.mark.parametrize(
+    ("critic", "options"),
+    [
+        (frozen, {}),
+        (Critic, {"own": step_by_hand}),
+        (Critic, {"mode": False}),
+        (lambda: nn.Linear(3, 1), {}),  # one of the kind of the model: a copy of it
+        (Critic, {"steps": 2}),
+    ],
+)
+def test_networks_of_a_function_that_are_left_out_on_purpose(tmp_path, critic, options):
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    watched(
+        tmp_path / "run.db",
+        model,
+        lambda: train_beside(model, optimizer, critic(), **options),
+    )
+    assert of_networks(tmp_path / "run.db") == []
+
+
+def test_a_trained_network_of_a_function_is_a_note(tmp_path):
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    watched(tmp_path / "run.db", model, lambda: train_beside(model, optimizer, trained()))
+    assert [one.severity for one in of_networks(tmp_path / "run.db")] == ["info"]
+
+
+def test_a_network_whose_optimizer_is_gone_with_it(tmp_path):
+    """Both live in the function alone."""
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+    def loop():
+        critic = Critic()
+        own = torch.optim.SGD(critic.parameters(), 0.1)
+        train_beside(model, optimizer, critic, own=lambda _: own.step())
+
+    watched(tmp_path / "run.db", model, loop)
+    assert of_networks(tmp_path / "run.db") == []
+
+
 def test_weights_that_are_moved_by_hand(tmp_path):
     model = nn.Linear(4, 3)
 

@@ -52,3 +52,6 @@ def test_another_network_is_one_entry_and_goes_with_it():
     assert (entry["how"], entry["kind"], entry["parameters"]) == ("module", "Sequential", 2)
     del other
     assert loose.of_others() == []
+    assert loose.of_others(ended=True) == [entry]  # it was there to the last graph
+    loose.note([], set(), names(model), step=1)
+    assert loose.of_others(ended=True) == []

@@ -84,9 +84,33 @@ def test_the_target_of_a_loss_by_hand(loss, target):
         assert torch.equal(operands.target.flatten(), wanted.flatten())
 
 
-def test_a_difference_that_was_broadcast_has_shapes_alone():
-    out = output((4, 1))
-    analysis = analyse(((out - torch.randn(4)) ** 2).mean().grad_fn)
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_target_of_a_difference_that_was_broadcast(turned):
+    out, wanted = output((4, 1)), torch.randn(4)
+    loss = (out.T - wanted[:, None]) if turned else (wanted - out)
+    analysis = analyse((loss**2).mean().grad_fn)
+    operands = operands_of(analysis.main, made_of(analysis.main), kept_of(out))
+    if turned:  # in another order: only the shapes are known
+        assert operands.target is None
+        assert operands.result_shape == (4, 4)
+        return
+    assert torch.allclose(operands.target, wanted, atol=1e-6)
+    assert operands.prediction_shape == (4, 1)
+    assert operands.target_shape == (4,)
+    assert operands.result_shape == (4, 4)
+
+
+def test_a_table_of_targets_stays_one():
+    """Quantiles of a distribution: as many targets for each answer."""
+    out, wanted = output((4, 1)), torch.randn(4, 5)
+    analysis = analyse(((out - wanted) ** 2).mean().grad_fn)
+    operands = operands_of(analysis.main, made_of(analysis.main), kept_of(out))
+    assert torch.allclose(operands.target, wanted, atol=1e-6)
+    assert operands.target_shape == (4, 5)
+
+
+def test_pairs_of_points_are_left_alone():
+    out, other = output((4, 3)), torch.randn(5, 3)
+    analysis = analyse(((out[:, None] - other[None]) ** 2).mean().grad_fn)
     operands = operands_of(analysis.main, made_of(analysis.main), kept_of(out))
     assert operands.target is None
-    assert (operands.prediction_shape, operands.result_shape) == ((4, 1), (4, 4))

@@ -49,6 +49,8 @@ Y, T = torch.tensor([0, 1, 2, 0]), torch.rand(4, 3)
         (lambda out: ((out - T) ** 2).mean(), "mse", "mean", True),
         (lambda out: ((out - T) * (out - T)).sum(), "other", "sum", True),
         (lambda out: (out**2).sum(), "squares", "sum", True),
+        (lambda out: ((out - T) ** 2).mean().sqrt(), "rmse", "mean", True),
+        (lambda out: F.mse_loss(out, T).sqrt(), "rmse", "mean", False),
         (lambda out: out.mean(), "linear", "mean", False),
         (lambda out: -out.mean(), "linear", "mean", False),
         (lambda out: (out - 1).relu().mean(), "hinge", "mean", False),

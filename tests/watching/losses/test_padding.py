@@ -47,6 +47,21 @@ def test_padding_is_where_inputs_repeat_their_end(left):
     assert found["accuracy_elsewhere"] == 0.0
 
 
+def test_a_model_that_shifts_its_tokens_is_given_one_more():
+    inputs, targets = sequences()
+    whole = torch.cat([inputs, inputs[:, -1:]], 1)
+    share = numbers(inputs, targets)["share"]
+    assert share > 0.5
+    assert numbers(whole, targets)["share"] == share
+    scores = torch.zeros(ROWS, CLASSES, 1, LONG)  # as of a cross entropy of (rows, classes, steps)
+    operands = Operands(scores, targets[:, None], LOG_PROBABILITIES, classes=1)
+    assert float(padding_numbers([whole], operands)[0]) == pytest.approx(share)
+    assert numbers(whole[:, 1:-1], targets) is None  # of another length
+    assert numbers(torch.randn(ROWS, LONG + 1), targets) is None  # no tokens
+    assert numbers(whole.T, targets) is None
+    assert numbers(torch.randint(7, 99, whole.shape), targets)["share"] == 0
+
+
 def test_time_may_come_first():
     inputs, targets = sequences()
     found = numbers(inputs.t().contiguous(), targets.t().reshape(-1))

@@ -17,6 +17,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from nethook.hooks.ops.mode_stack import is_on_stack, put_below, take_off
+from nethook.hooks.ops.warned import call_from_above
 
 Run = Callable[[], Any]
 """Calls the function, once."""
@@ -53,7 +54,8 @@ class EveryCall(TorchFunctionMode):
         seen = self._seen
         if seen is None or _is_traced():
             return func(*args, **named)
-        return seen(func, args, named, lambda: func(*args, **named))
+        mode = EveryCall.__torch_function__.__code__
+        return seen(func, args, named, lambda: call_from_above(func, args, named, mode))
 
     @property
     def on(self) -> bool:

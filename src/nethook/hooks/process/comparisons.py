@@ -14,7 +14,7 @@ import torch
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.modes import modes_are_active
 from nethook.hooks.process.loss_functions import list_functions
-from nethook.hooks.wrapped import WrappedFunction
+from nethook.hooks.wrapped import WrappedFunction, WrappedFunctions
 
 _COMPARE: Final = ("eq", "ne")
 _PLAIN: Final = (torch.Tensor, torch.nn.Parameter)
@@ -23,7 +23,7 @@ Seen = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], object]
 """`seen(left, right, result)`."""
 
 
-class Comparisons:
+class Comparisons(WrappedFunctions):
     """A handle: `seen` is told of every comparison of two tensors.
 
         comparisons = Comparisons(owner, seen)
@@ -35,20 +35,10 @@ class Comparisons:
 
     def __init__(self, owner: Owner, seen: Seen) -> None:
         list_functions()
-        self._handles = [
+        super().__init__(
             WrappedFunction(torch.Tensor, name, _OnComparison(owner, name, seen, self), on=False)
             for name in (*_COMPARE, *(f"__{name}__" for name in _COMPARE))
-        ]
-
-    def put_on(self) -> None:
-        """Puts the wrappers on."""
-        for handle in self._handles:
-            handle.put_on()
-
-    def remove(self) -> None:
-        """Takes the wrappers off; `put_on` can put them on again."""
-        for handle in self._handles:
-            handle.remove()
+        )
 
 
 class _OnComparison(Hook):

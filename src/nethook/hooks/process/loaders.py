@@ -8,7 +8,7 @@ from typing import Any
 from torch.utils.data import DataLoader
 
 from nethook.hooks.hook import Hook, Owner
-from nethook.hooks.wrapped import WrappedFunction
+from nethook.hooks.wrapped import WrappedFunction, WrappedFunctions
 from nethook.torch_private import (
     collates,
     dataset_of_loader,
@@ -21,42 +21,23 @@ Seen = Callable[[Any, Any, bool, Any], None]
 together."""
 
 
-class LoaderBatches:
+class LoaderBatches(WrappedFunctions):
     """A handle: `seen` is told of every batch that a `DataLoader` hands out. May not raise."""
 
     def __init__(self, owner: Owner, seen: Seen) -> None:
         wrapper = _OnNext(owner, "DataLoader", seen)
-        self._handle = (
-            WrappedFunction(loader_iterator, "__next__", wrapper, on=False)
-            if "__next__" in vars(loader_iterator)
-            else None
+        there = "__next__" in vars(loader_iterator)
+        super().__init__(
+            [WrappedFunction(loader_iterator, "__next__", wrapper, on=False)] if there else []
         )
 
-    def put_on(self) -> None:
-        """From now on."""
-        if self._handle is not None:
-            self._handle.put_on()
 
-    def remove(self) -> None:
-        """No more; `put_on` puts it on again."""
-        if self._handle is not None:
-            self._handle.remove()
-
-
-class LoaderStarts:
+class LoaderStarts(WrappedFunctions):
     """A handle: `started` is told of every `DataLoader` that starts to hand out. May not raise."""
 
     def __init__(self, owner: Owner, started: Callable[[DataLoader[Any]], None]) -> None:
         wrapper = _OnIter(owner, "DataLoader", started)
-        self._handle = WrappedFunction(DataLoader, "__iter__", wrapper, on=False)
-
-    def put_on(self) -> None:
-        """From now on."""
-        self._handle.put_on()
-
-    def remove(self) -> None:
-        """No more."""
-        self._handle.remove()
+        super().__init__([WrappedFunction(DataLoader, "__iter__", wrapper, on=False)])
 
 
 class _OnIter(Hook):

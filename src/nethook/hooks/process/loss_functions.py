@@ -21,7 +21,8 @@ from torch.overrides import get_overridable_functions
 
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.modes import modes_are_active
-from nethook.hooks.wrapped import WrappedFunction
+from nethook.hooks.warnings import warnings_stay_shown
+from nethook.hooks.wrapped import WrappedFunction, WrappedFunctions
 from nethook.torch_private import NATIVE_LOSSES
 
 LOSSES: Final = {
@@ -50,7 +51,7 @@ Seen = Callable[[str, tuple[Any, ...], dict[str, Any], Any], object]
 """`seen(kind, args, kwargs, result)`: the arguments are those of the function that was wrapped."""
 
 
-class LossFunctions:
+class LossFunctions(WrappedFunctions):
     """A handle: `seen` is told of every call of torch's loss functions without gradient.
 
         calls = LossFunctions(owner, seen)
@@ -63,20 +64,10 @@ class LossFunctions:
 
     def __init__(self, owner: Owner, seen: Seen) -> None:
         list_functions()
-        self._handles = [
+        super().__init__(
             WrappedFunction(holder, name, _OnLoss(owner, f"{holder}.{name}", kind, seen), on=False)
             for (holder, name), kind in LOSSES.items()
-        ]
-
-    def put_on(self) -> None:
-        """Puts the wrappers on."""
-        for handle in self._handles:
-            handle.put_on()
-
-    def remove(self) -> None:
-        """Takes the wrappers off; `put_on` can put them on again."""
-        for handle in self._handles:
-            handle.remove()
+        )
 
 
 @cache
@@ -84,10 +75,10 @@ def list_functions() -> None:
     """Has torch list its functions now.
 
     It does so once in a process, when it first needs the list; a function that was wrapped at that
-    moment would be missing from it for ever. It also changes the filters of warnings meanwhile,
-    each time that it is asked, and Python then shows warnings again that it has shown.
+    moment would be missing from it for ever. It changes the filters of warnings meanwhile.
     """
-    get_overridable_functions()
+    with warnings_stay_shown():
+        get_overridable_functions()
 
 
 class _OnLoss(Hook):

@@ -118,7 +118,7 @@ class Facts(Recorder):
         """A step has ended; the first ones are told at once."""
         done = step - self._journal.clock.first_step
         if self._journal.schedule.samples:
-            self._optimizers.settle_later()
+            self._optimizers.held.settle_later(self._device_flags)
         if done in (0, 3):
             self.write()
         if done & (done - 1) == 0:  # 0, 1, 2, 4, 8, …: the same steps on every rank
@@ -152,7 +152,7 @@ class Facts(Recorder):
     def write(self) -> None:
         """Brings the file up to date."""
         journal, writer = self._journal, self._journal.writer
-        self._optimizers.settle()
+        self._optimizers.held.settle()
         for site in self._sites:
             self._tell(site.address, site.kind, site.info())
         frozen: dict[str, bool] = {}
@@ -198,7 +198,9 @@ class Facts(Recorder):
             track.name: clock.turns.counts.get(key, 0)
             for key, track in self._optimizers.tracks.items()
         }
-        totals = added({**clock.totals, "optimizer_steps": steps}, self._totals)
+        totals: dict[str, Any] = {**clock.totals, "optimizer_steps": steps}
+        if self._totals is not None:
+            totals = added(totals, self._totals)
         self._journal.writer.info(totals=totals)
 
     def memory(self) -> dict[str, int]:
@@ -207,7 +209,7 @@ class Facts(Recorder):
         return {
             "series": len(catalogue.keys),
             "rows": catalogue.capacity * (18 * 8 + 645 * 8 + 24),
-            "snapshot": self._optimizers.memory,
+            "snapshot": self._optimizers.held.memory,
             "snapshot_cap": self._journal.options.snapshot_cap,
         }
 
@@ -267,4 +269,5 @@ def distinct_rows(matrix: torch.Tensor, tolerance: float) -> torch.Tensor:
     marks = (some @ weights).sort().values
     # Sums of equal rows may differ in the last bit: the order of adding is the kernel's affair.
     near = tolerance * (some.abs() @ weights.abs()).max()
-    return (marks[1:] - marks[:-1] > near).sum() + 1
+    # Of what is no number it is not known that it is the same: NaN is no gap, and no equality.
+    return (~(marks[1:] - marks[:-1] <= near)).sum() + 1

@@ -22,6 +22,7 @@ from nethook.hooks.process.origins import loads_of_itself, loads_of_the_same, lo
 from nethook.hooks.process.source_line import line_of_script
 from nethook.stats.shards import is_shared
 from nethook.watching.facts.attributes import Attributes
+from nethook.watching.facts.critic_terms import has_critic
 from nethook.watching.facts.held_tensors import HeldTensors
 from nethook.watching.facts.loose_leaves import LooseLeaves
 from nethook.watching.facts.plain_tensors import PlainTensors
@@ -67,7 +68,7 @@ class Graph(FailsAlone, Recorder):
         self._next = self._width = 1.0
         self._known = (0, 0)  # ways of making a loss, changes of the optimizers
         self._seen: dict[str, Any] = {
-            "looks": 0, "without": 0, "leaf_roots": {}, "second_order": False
+            "looks": 0, "without": 0, "leaf_roots": {}, "critics": {}, "second_order": False
         }  # fmt: skip
         self._told: dict[str, Any] = {}
         self._lost: list[dict[str, Any]] = []
@@ -75,7 +76,7 @@ class Graph(FailsAlone, Recorder):
     def before_backward(self, roots: Sequence[torch.Tensor]) -> None:
         """A backward pass is about to run from these tensors."""
         ways, changes = self._known
-        same = self._losses.ways == ways and self._optimizers.changes == changes
+        same = self._losses.lines.ways == ways and self._optimizers.changes == changes
         if not same or self._passes >= self._next:
             self._look_again(roots, same)
 
@@ -90,7 +91,7 @@ class Graph(FailsAlone, Recorder):
         # Where there are ranks, leaves may be other tensors than those that an optimizer has.
         if self._watching.options.world > 1 or self._seen["looks"] >= _MOST_LOOKS:
             return
-        self._known = (self._losses.ways, self._optimizers.changes)
+        self._known = (self._losses.lines.ways, self._optimizers.changes)
         self._width = self._width * GROWTH if same else 1.0
         self._next = self._passes + self._width
         self._look(roots)
@@ -105,6 +106,9 @@ class Graph(FailsAlone, Recorder):
             self._lost = loads_lost(self._models.values())
         seen["looks"] += 1
         seen["second_order"] = seen["second_order"] or leaves.second_order
+        if has_critic(roots):
+            line = str(line_of_script())
+            seen["critics"] = {**seen["critics"], line: seen["critics"].get(line, 0) + 1}
         if any(root.grad_fn is None for root in roots):
             line = str(line_of_script())
             seen["leaf_roots"] = {**seen["leaf_roots"], line: seen["leaf_roots"].get(line, 0) + 1}
@@ -122,21 +126,21 @@ class Graph(FailsAlone, Recorder):
         for model, root in self._models.items():
             prefix = f"{model}." if model else ""
             for name, tensor in root.named_parameters():
-                address = self._optimizers.address_of(tensor)
+                address = self._optimizers.held.address_of(tensor)
                 names.setdefault(id(tensor), address or f"{prefix}{name}")
                 self._held.owned.add(tensor)
         return names
 
-    def _write(self) -> None:
+    def _write(self, *, ended: bool = False) -> None:
         """Brings the run's facts up to date."""
         names = self._names()
         parameters = [tensor for model in self._models.values() for tensor in model.parameters()]
         reached = sum(tensor in self._held.reached for tensor in parameters)
         told: dict[str, Any] = {
             "seen": {
-                "losses": self._losses.ways,
+                "losses": self._losses.lines.ways,
                 "backwards": self._passes,
-                "gradients": max(reached, self._optimizers.with_gradient()),
+                "gradients": max(reached, self._optimizers.held.with_gradient()),
             }
         }
         if self._seen["looks"]:
@@ -144,7 +148,7 @@ class Graph(FailsAlone, Recorder):
                 **self._seen,
                 "tensors": self._loose.tensors,
                 "unheld": self._loose.of_models(names),
-                "others": self._loose.of_others(),
+                "others": self._loose.of_others(ended=ended),
                 "optimizers": self._held.facts(),
                 "attributes": self._attributes.found(self._watching.step),
                 "plain": self._plain.found(self._watching.step),
@@ -162,4 +166,4 @@ class Graph(FailsAlone, Recorder):
     def close(self) -> None:
         """Watching ends."""
         self._loose.settle()
-        self._write()
+        self._write(ended=True)

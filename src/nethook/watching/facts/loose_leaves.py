@@ -132,11 +132,15 @@ class LooseLeaves:
             if leaf.name is not None and key in names
         ][:SHOWN]
 
-    def of_others(self) -> list[dict[str, Any]]:
-        """What no watched model has, by where it lies."""
+    def of_others(self, *, ended: bool = False) -> list[dict[str, Any]]:
+        """What no watched model has, by where it lies.
+
+        With `ended` also what is gone since the last graph: the function that trained has returned.
+        """
         groups: dict[Holder, list[_Leaf]] = {}
         for leaf in self._met.values():
-            if leaf.name is None and leaf.holder.how != "nothing" and leaf.ref() is not None:
+            there = ended or leaf.ref() is not None
+            if leaf.name is None and leaf.holder.how != "nothing" and there:
                 groups.setdefault(leaf.holder, []).append(leaf)
         return [
             {

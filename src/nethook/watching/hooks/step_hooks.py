@@ -49,7 +49,7 @@ class StepBegins(_StepHook):
             # A step that measures nothing reads only plain tensors, which nobody notices.
             if (
                 session.schedule.quiet
-                and session.optimizers.plain
+                and session.optimizers.held.plain
                 and not (function_modes() or dispatch_modes())
             ):
                 result = session.step_begins(optimizer, args, kwargs)
@@ -78,7 +78,7 @@ class StepEnds(_StepHook):
             # A step that measures nothing reads only plain tensors, which nobody notices.
             if (
                 session.schedule.quiet
-                and session.optimizers.plain
+                and session.optimizers.held.plain
                 and not (function_modes() or dispatch_modes())
             ):
                 session.step_ends(optimizer)

@@ -22,10 +22,11 @@ from nethook.watching import budget
 from nethook.watching.clock.clock import PATIENCE
 from nethook.watching.flight.recorder import Flight
 from nethook.watching.journal import Journal
+from nethook.watching.loop.held_parameters import HeldParameters
+from nethook.watching.loop.moved_by_hand import MovedByHand
 from nethook.watching.loop.rebinding import Resolver
 from nethook.watching.loop.track import Track, is_there
 from nethook.watching.loop.wiped_passes import WipedPasses
-from nethook.watching.measuring.device_flags import DeviceFlags
 from nethook.watching.measuring.device_parameters import device_norms
 from nethook.watching.measuring.loop_numbers import LoopNumbers
 from nethook.watching.measuring.parameter_facts import ParameterFacts
@@ -33,7 +34,6 @@ from nethook.watching.measuring.parameters import (
     ParametersChangedError,
     ParameterSet,
 )
-from nethook.watching.measuring.witnesses import Witnesses
 
 _now = time.perf_counter
 
@@ -45,7 +45,6 @@ class Optimizers:
         journal: where numbers go.
         numbers: of the loop.
         flight: told of gradients that are not finite.
-        device_flags: asks devices what they know of parameters.
         facts: of every parameter of the models.
         given: those that are known from the start; with none they are looked for.
         resolver: knows which tensors the parameters are now.
@@ -56,19 +55,17 @@ class Optimizers:
         journal: Journal,
         numbers: LoopNumbers,
         flight: Flight,
-        device_flags: DeviceFlags,
         facts: Sequence[ParameterFacts],
         given: Sequence[torch.optim.Optimizer],
         resolver: Resolver,
     ) -> None:
         self._journal = journal
         self._numbers = numbers
-        self._flight = flight
-        self._device_flags = device_flags
         self._resolver = resolver
-        self._all = list(facts)
-        self._facts = {id(entry.parameter): entry for entry in facts}
         self.tracks: dict[int, Track] = {}
+        self.held = HeldParameters(journal, flight, facts, self.tracks)
+        """The parameters of the models, by who holds them."""
+        self.by_hand = MovedByHand(self.held)
         # Optimizers that hold nothing of the models, with their steps.
         self._strangers: weakref.WeakKeyDictionary[torch.optim.Optimizer, int] = (
             weakref.WeakKeyDictionary()
@@ -77,11 +74,6 @@ class Optimizers:
         """How often an optimizer came, or parameters of the models became other tensors."""
         self.wiped_passes = WipedPasses(journal, self.tracks)
         self._looked = bool(given)
-        # Whether a step that measures nothing reads only plain tensors, which nobody notices.
-        self.plain = False
-        self.loose: ParameterSet | None = None
-        self._sharded = False  # whether this rank holds parts of parameters only
-        self._by_hand: tuple[Witnesses, list[int], list[Any]] | None = None
         for optimizer in given:
             self._add(optimizer)
 
@@ -113,15 +105,6 @@ class Optimizers:
         optimizer = reference()
         return None if optimizer is None else self._strangers.get(optimizer)
 
-    def with_gradient(self) -> int:
-        """How many parameters of the models have had a gradient at a step."""
-        return sum(facts.with_grad > 0 for facts in self._all)
-
-    def address_of(self, parameter: torch.Tensor) -> str | None:
-        """The address of a parameter of the models; None where it is not known."""
-        facts = self._facts.get(id(parameter))
-        return facts.address if facts is not None and facts.parameter is parameter else None
-
     def patience(self) -> int:
         """How many backward passes to wait for a step."""
         self.find()
@@ -132,7 +115,7 @@ class Optimizers:
         if self._looked:
             return
         self._looked = True
-        tensors = [*self._resolver.find().values(), *(facts.parameter for facts in self._all)]
+        tensors = [*self._resolver.find().values(), *(facts.parameter for facts in self.held.all)]
         for optimizer in optimizers_holding(tensors):
             self.track_of(optimizer)
 
@@ -148,7 +131,7 @@ class Optimizers:
             return track
         if optimizer in self._strangers:
             return None
-        if not self._found_anew(optimizer) and not holds(optimizer, self._facts):
+        if not self._found_anew(optimizer) and not holds(optimizer, self.held.facts):
             self._strangers[optimizer] = 0
             self.changes += 1
             return None
@@ -167,7 +150,7 @@ class Optimizers:
     def _renew(self) -> None:
         """Parameters are other tensors now: everything that is known of tensors is made anew."""
         self.changes += 1
-        self._facts = {id(facts.parameter): facts for facts in self._all}
+        self.held.renew()
         self._strangers.clear()
         for track in self.tracks.values():
             track.sizes = []
@@ -225,7 +208,7 @@ class Optimizers:
         if isinstance(holder, torch.optim.Optimizer):
             return self.track_of(holder) is not None
         first = next(holder.parameters(), None) if isinstance(holder, nn.Module) else None
-        return first is not None and id(first) in self._facts
+        return first is not None and id(first) in self.held.facts
 
     def gone(self) -> list[int]:
         """The keys of optimizers that are not there any more."""
@@ -240,7 +223,7 @@ class Optimizers:
         # Where nothing is due, a parameter that joins a group may wait for a step that looks.
         schedule, groups = self._journal.schedule, len(optimizer.param_groups)
         if not schedule.quiet or groups != len(track.sizes) or track.set is None:
-            self.arrange(track, optimizer)
+            self.held.arrange(track, optimizer)
         track.note_weights()
         if schedule.params:
             self._measured(track, ParameterSet.weights)
@@ -296,8 +279,7 @@ class Optimizers:
         schedule = self._journal.schedule
         if schedule.looks:
             self._tell_norms()
-        if self.loose is not None:
-            self._measure_loose()
+        self.held.measure_loose()
         if schedule.samples:
             self._look_for_changes()
 
@@ -335,123 +317,24 @@ class Optimizers:
             optimizer = track.ref()
             if optimizer is not None:
                 track.sizes = []
-                self.arrange(track, optimizer)
+                self.held.arrange(track, optimizer)
                 if method in (ParameterSet.weights, ParameterSet.gradients):
                     method(track.set, *args)
         took = _now() - start
         spent[quantity] += took
         spent[budget.OTHER] -= took  # the hook around it counts everything as other
 
-    # -- what optimizers hold -----------------------------------------------------------------
-
-    def arrange(self, track: Track, optimizer: torch.optim.Optimizer) -> None:
-        """Makes the set of an optimizer's parameters, when these have changed."""
-        sizes = [len(group["params"]) for group in optimizer.param_groups]
-        if sizes == track.sizes and track.set is not None:
-            return
-        had_some = bool(track.sizes)
-        track.sizes = sizes
-        if track.set is not None:
-            track.set.settle()
-        members = []
-        for number, group in enumerate(optimizer.param_groups):
-            for parameter in group["params"]:
-                facts = self._facts.get(id(parameter))
-                if facts is not None:
-                    facts.groups = [
-                        membership for membership in facts.groups if membership[0] != track.name
-                    ]
-                    facts.groups.append((track.name, number))
-                    members.append(facts)
-        track.set = ParameterSet(self._journal, self._flight, members)
-        sets = [other.set for other in self.tracks.values() if other.set is not None]
-        self.plain = all(parameters.plain for parameters in sets)
-        if not self._sharded and any(member.part.parts > 1 for member in members):
-            self._sharded = True
-            self._journal.writer.info(sharded=True)
-        held = {id(entry.parameter) for every in self.tracks.values() if every.set is not None
-                for entry in every.set.all}  # fmt: skip
-        loose = [entry for key, entry in self._facts.items() if key not in held]
-        if self.loose is not None:
-            self.loose.settle()
-        self.loose = ParameterSet(self._journal, self._flight, loose) if loose else None
-        if had_some:
-            data = {"groups": {member.address: member.groups for member in members[:200]}}
-            self._journal.event(
-                names.PARAMETERS, f"optimizer {track.name} holds other parameters", data=data
-            )
-
-    def _measure_loose(self) -> None:
-        """Parameters that no optimizer holds: measured when a step ends."""
-        journal = self._journal
-        options, schedule = journal.options, journal.schedule
-        if self.loose is None or not (schedule.budget.share is None or schedule.samples):
-            return
-        try:
-            if options.wants_params:
-                self.loose.updates()  # against what they were at the last look
-                self.loose.weights()
-            self.loose.gradients(1.0, "param_grads" in options.wanted)
-        except ParametersChangedError:
-            self.loose = ParameterSet(journal, self._flight, self.loose.all)
-
-    def settle_later(self) -> None:
-        """Asks devices for what they know of parameters; it is told when it has come."""
-        for parameters in self._sets():
-            for away in parameters.away:
-                moved = away.settle()
-                if moved is not None:
-                    self._device_flags.put(*moved)
-
-    def settle(self) -> None:
-        """Brings the facts of all parameters up to date."""
-        for parameters in self._sets():
-            parameters.settle()
-
-    @property
-    def turns(self) -> int:
-        """Steps that it takes until the update of every parameter was measured."""
-        return max([parameters.turns for parameters in self._sets()], default=1)
-
-    @property
-    def memory(self) -> int:
-        """Bytes of all snapshots."""
-        return sum(parameters.memory for parameters in self._sets())
-
-    def _sets(self) -> list[ParameterSet]:
-        sets = (*(track.set for track in self.tracks.values()), self.loose)
-        return [parameters for parameters in sets if parameters is not None]
-
     def unclipped(self, factor: float) -> None:
         """Reads the gradients of all optimizers before they are clipped."""
         for track in self.tracks.values():
             optimizer = track.ref()
             if optimizer is not None:
-                self.arrange(track, optimizer)
+                self.held.arrange(track, optimizer)
             try:
                 if track.set is not None:
                     track.set.unclipped(factor)
             except ParametersChangedError:
                 track.sizes = []
-
-    # -- updates by hand ----------------------------------------------------------------------
-
-    def note_weights(self) -> None:
-        """A backward pass begins, and no optimizer has stepped so far: notes what weights are."""
-        if self._by_hand is None:
-            witnesses = Witnesses(
-                [facts.local for facts in self._all if facts.parameter.requires_grad]
-            )
-        else:
-            witnesses = self._by_hand[0]
-        self._by_hand = witnesses, witnesses.versions(), witnesses.some_weights()
-
-    def moved_by_hand(self) -> bool:
-        """Whether weights have changed since the last backward pass began."""
-        if self._by_hand is None:
-            return False
-        witnesses, versions, weights = self._by_hand
-        return witnesses.versions() != versions or witnesses.have_changed(weights)
 
     # -- old gradients ------------------------------------------------------------------------
 

@@ -207,6 +207,8 @@ def _through(term: Term) -> list[Term] | None:
         return [_next(term, index, into) for index, into in edges]
     if name == "Neg":
         return [_next(term, index, into, Factor(-1.0)) for index, into in edges]
+    if name == "Sqrt" and _is_scalar(node):
+        return [_next(term, index, into) for index, into in edges]  # of a mean of squares
     if (factor := factor_of(node)) is not None:
         index, into = edges[0]
         return [_next(term, index, into, factor)]

@@ -38,7 +38,7 @@ REDUCTIONS: Final = ("none", "mean", "sum")
 FLOORED: Final = frozenset(
     {"cross_entropy", "nll", "mse", "l1", "smooth_l1", "huber", "bce", "bce_with_logits", "kl_div",
      "ctc", "multi_margin", "multilabel_margin", "soft_margin", "hinge", "norm", "triplet_margin",
-     "margin_ranking", "cosine_embedding", "hinge_embedding"}
+     "margin_ranking", "cosine_embedding", "hinge_embedding", "rmse"}
 )  # fmt: skip
 """Kinds that cannot be negative: with a negative factor such a loss is driven upwards."""
 
@@ -72,7 +72,17 @@ class Made:
 
 
 def made_of(term: Term) -> Made:
-    """The kind of a term and its settings, from its nodes alone."""
+    """The kind of a term and its settings, from its nodes alone.
+
+    The root of a mean of squares is no mean: what a constant answer scores is another number.
+    """
+    made = _made_of(term)
+    if made.kind == "mse" and any(name_of(node) == "Sqrt" for node in term.passed):
+        made.kind = "rmse"
+    return made
+
+
+def _made_of(term: Term) -> Made:
     node = term.node
     name = name_of(node)
     if name in LOSS_NODES:
@@ -337,12 +347,34 @@ def _difference(node: Node, kept: Kept | None) -> Operands:
 def _add_target(operands: Operands, difference: torch.Tensor, sign: float) -> None:
     """The target is the prediction less the difference: as far as rounding lets it be known."""
     prediction = operands.prediction
-    if prediction is None or prediction.shape != difference.shape:
+    if prediction is None or difference.numel() > LARGE:
         return
-    if prediction.numel() > LARGE or is_shared(prediction) or prediction.is_complex():
+    if is_shared(prediction) or prediction.is_complex():
+        return
+    if prediction.shape != difference.shape and not _makes_a_table(prediction, difference):
         return
     target = prediction + sign * difference
     whole = target.round()
-    near = (target - whole).abs() <= 1e-6 * (1.0 + prediction.abs() + difference.abs())
-    operands.target = torch.where(near, whole, target)
+    slack = 1e-6 * (1.0 + prediction.abs() + difference.abs())
+    target = torch.where((target - whole).abs() <= slack, whole, target)
     operands.target_shape = operands.prediction_shape
+    if prediction.shape != difference.shape:
+        target = _narrowed(target, 4 * slack)
+        operands.target_shape = tuple(target.shape)
+    operands.target = target
+
+
+def _makes_a_table(prediction: torch.Tensor, difference: torch.Tensor) -> bool:
+    """Whether a column or a row has become a table, as by a target that is the other of the two."""
+    return (
+        difference.dim() == 2
+        and prediction.numel() == max(prediction.shape, default=0) > 1
+        and difference.numel() > prediction.numel()
+    )
+
+
+def _narrowed(table: torch.Tensor, slack: torch.Tensor) -> torch.Tensor:
+    """A table that is one row again and again as that row, one that is one column as that."""
+    if bool(((table - table[:1]).abs() <= slack).all()):
+        return table[0]
+    return table[:, :1] if bool(((table - table[:, :1]).abs() <= slack).all()) else table

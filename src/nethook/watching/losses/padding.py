@@ -56,7 +56,7 @@ def padding_numbers(inputs: list[torch.Tensor], operands: Operands) -> torch.Ten
         return numbers
     found = [
         repeated
-        for given in inputs
+        for given in _with_shorter(inputs, target)
         for along in (1, 0)
         if (repeated := _repeated(given, along, target)) is not None
     ]
@@ -69,6 +69,25 @@ def padding_numbers(inputs: list[torch.Tensor], operands: Operands) -> torch.Ten
         # Of several inputs the one that is padded most.
         best = numbers if best is None else torch.where(numbers[0] > best[0], numbers, best)
     return best
+
+
+def _with_shorter(inputs: list[torch.Tensor], target: torch.Tensor) -> list[torch.Tensor]:
+    """The inputs, and those that are one step longer than their targets without the last step.
+
+    A model that shifts its tokens by itself is given the whole sequence.
+    """
+    # A cross entropy of (samples, classes, steps) has an axis of its own between the two.
+    axes = [size for size in target.shape if size != 1]
+    if len(axes) != 2:
+        return inputs
+    longer = [
+        given[:, :-1]
+        for given in inputs
+        if given.dim() >= 2
+        and given.layout is torch.strided
+        and tuple(given.shape[:2]) == (axes[0], axes[1] + 1)
+    ]
+    return [*inputs, *longer]
 
 
 def _of_frames(target: torch.Tensor, prediction: torch.Tensor | None) -> torch.Tensor | None:

@@ -17,11 +17,11 @@ from torch import nn
 
 from nethook.addresses.nested import tensors
 from nethook.hooks.modes import quiet
-from nethook.hooks.process.source_line import LastLine, ScriptLine, line_of_script
+from nethook.hooks.process.source_line import ScriptLine, line_of_script
 from nethook.stats.repeats import unexpanded
 from nethook.stats.shards import is_shared, local_part
 from nethook.stats.transfers import Transfers
-from nethook.watching.evaluations.thinning import OFTEN, THINNING, Thinning
+from nethook.watching.evaluations.thinning import OFTEN, THINNING
 from nethook.watching.fail_open import FailsAlone, contained
 from nethook.watching.journal import Journal
 from nethook.watching.losses.agreement import NAMES, agreement_numbers
@@ -29,14 +29,14 @@ from nethook.watching.losses.calls import operands_of_call, returned_loss, sampl
 from nethook.watching.losses.graph import Node, Term, follow, is_alike
 from nethook.watching.losses.kept import Kept
 from nethook.watching.losses.kinds import Operands, operands_of
-from nethook.watching.losses.loops import Loops
+from nethook.watching.losses.lines import Lines, Series
 from nethook.watching.losses.marks import Marks
 from nethook.watching.losses.numbers import Numbers, numbers_of, unpacked
 from nethook.watching.losses.padding import NAMES as PADDING
 from nethook.watching.losses.padding import padding_numbers
 from nethook.watching.losses.parts import described, part_numbers, parts_of
 from nethook.watching.losses.record import Analysis, analyse, shapes
-from nethook.watching.losses.samples import NOTHING, length_of
+from nethook.watching.losses.samples import length_of
 from nethook.watching.losses.tally import Batch
 from nethook.watching.losses.values import LossValues
 from nethook.watching.recorder import Recorder
@@ -47,23 +47,6 @@ WAYS: Final = 8
 
 _Tensor: Final = torch.Tensor
 _made: Final = tuple.__new__  # a named tuple in one call of C, not of Python
-
-
-class _Series:
-    """The losses that one line of the script makes in one way."""
-
-    __slots__ = (
-        "analysis", "counting", "last_record", "name", "passes", "root", "where",
-    )  # fmt: skip
-
-    def __init__(self, name: str, where: ScriptLine, analysis: Analysis | None) -> None:
-        self.name = name
-        self.where = where
-        self.analysis = analysis
-        self.root = None if analysis is None else analysis.root
-        self.counting = NOTHING if analysis is None else analysis.counting
-        self.last_record = -1  # the step of the last record
-        self.passes = Thinning()  # passes without gradient in which it was seen
 
 
 class Losses(FailsAlone, Recorder):
@@ -88,22 +71,11 @@ class Losses(FailsAlone, Recorder):
         """An output whose node has no mark yet, and what it was made from, until its loss is
         known."""
         self._transfers = Transfers()
-        self._trained: dict[tuple[str, int], list[_Series]] = {}
-        self._evaluated: dict[tuple[str, int, str], _Series] = {}
-        self._names: set[str] = set()
-        self.ways = 0
-        """How many ways of making a loss were met so far."""
+        self.lines = Lines()
+        """Those of the script that make losses."""
         self._kept = Kept()
         self._given: float | None = None  # samples that a model was called with last
         self._held: tuple[str, Batch] | None = None  # a sum of losses inside a call of the model
-        self._loops = Loops()
-        self._line = LastLine()
-        self._last: tuple[ScriptLine | None, list[_Series]] = (None, [])  # line, and its losses
-
-    @property
-    def lines(self) -> int:
-        """How many lines of the script have called `backward` so far."""
-        return len(self._trained)
 
     # -- calls --------------------------------------------------------------------------------
 
@@ -135,8 +107,8 @@ class Losses(FailsAlone, Recorder):
             self._count_held(output)
         if not calls.training or calls.in_backward or self.off:
             return
-        if self._loops.unsure is not None:
-            self._loops.called()
+        if self.lines.loops.unsure is not None:
+            self.lines.loops.called()
         if self.unmarked is not None:
             self._mark()
         if journal.schedule.quiet and type(output) is _Tensor:
@@ -170,12 +142,7 @@ class Losses(FailsAlone, Recorder):
 
         Whether all of them were read and are finite. `own`: see `line_of_script`.
         """
-        where, schedule, fine = self._line.find(own), self._watching.schedule, True
-        last, of_line = self._last
-        if where is not last:
-            known = self._trained.get(where[:2])
-            of_line = self._new_line(where) if known is None else known
-            self._last = where, of_line
+        (where, of_line), schedule, fine = self.lines.calling(own), self._watching.schedule, True
         quiet = schedule.quiet
         for root in roots:
             node = root.grad_fn
@@ -210,20 +177,9 @@ class Losses(FailsAlone, Recorder):
             self._kept.clear()
         return fine
 
-    def _new_line(self, where: ScriptLine) -> list[_Series]:
-        """The losses of a line that is new: those of another one, where a trainer's loop goes on.
-
-        `trainer.fit(…)` and, further down, `trainer.fit(…, ckpt_path=…)` train on one loss.
-        """
-        first = self._loops.begins(where)
-        of_line = self._trained[where[:2]] = (
-            [] if first is where else self._trained.get(first[:2], [])
-        )
-        return of_line
-
     def _series(
-        self, node: Node, where: ScriptLine, of_line: list[_Series], *, scaled: bool
-    ) -> tuple[_Series, bool]:
+        self, node: Node, where: ScriptLine, of_line: list[Series], *, scaled: bool
+    ) -> tuple[Series, bool]:
         """The series that a loss belongs to, and whether it is a new one."""
         self._mark()
         series = self._find(node, of_line)
@@ -233,12 +189,12 @@ class Losses(FailsAlone, Recorder):
             else self._add(node, where, of_line, scaled=scaled)
         )
 
-    def _due(self, series: _Series) -> bool:
+    def _due(self, series: Series) -> bool:
         """Whether a step in which samples are taken gets a record: fewer than there are samples."""
         step, last = self._watching.step, series.last_record
         return step != last and (step < OFTEN or step >= THINNING * last)
 
-    def _find(self, node: Node, of_line: list[_Series]) -> _Series | None:
+    def _find(self, node: Node, of_line: list[Series]) -> Series | None:
         for series in of_line:
             analysis = series.analysis
             if analysis is None:
@@ -253,20 +209,17 @@ class Losses(FailsAlone, Recorder):
         return None
 
     def _add(
-        self, node: Node, where: ScriptLine, of_line: list[_Series], *, scaled: bool
-    ) -> tuple[_Series, bool]:
+        self, node: Node, where: ScriptLine, of_line: list[Series], *, scaled: bool
+    ) -> tuple[Series, bool]:
         if len(of_line) >= WAYS:
             return of_line[-1], False
         # What is kept of the graph is how to find its nodes again, and no node.
         analysis = _without_nodes(analyse(node, scaled=scaled))
-        series = _Series(self.name_of(where), where, analysis)
-        of_line.append(series)
-        self.ways += 1
-        return series, True
+        return self.lines.add(where, of_line, analysis), True
 
     def _record(
         self,
-        series: _Series,
+        series: Series,
         node: Node,
         value: torch.Tensor | float | None,
         scale: torch.Tensor | float | None,
@@ -300,11 +253,7 @@ class Losses(FailsAlone, Recorder):
         """A loss function of torch was called in a pass without gradient; False: it was no loss."""
         if not isinstance(result, torch.Tensor) or not args:
             return False
-        where = self._loops.first(line_of_script())
-        key = (where.file, where.line, function)
-        series = self._evaluated.get(key)
-        if series is None:
-            series = self._evaluated[key] = _Series(self.name_of(where), where, None)
+        series = self.lines.evaluated(line_of_script(), function)
         with quiet():
             value = _value(result if result.dim() == 0 else unexpanded(result).float().mean(), None)
             if value is not None:
@@ -333,7 +282,7 @@ class Losses(FailsAlone, Recorder):
                 batch = batch._replace(value=value, summed=False)
             self._values.evaluated(name, batch)
 
-    def _new_pass(self, series: _Series) -> bool:
+    def _new_pass(self, series: Series) -> bool:
         """Whether a pass begins that gets a record: the first ones do, later on ever fewer."""
         if series.last_record == self._watching.step:
             return False
@@ -344,7 +293,7 @@ class Losses(FailsAlone, Recorder):
 
     def _tell(
         self,
-        series: _Series,
+        series: Series,
         data: dict[str, Any],
         operands: Operands,
         value: torch.Tensor | float | None,
@@ -370,16 +319,6 @@ class Losses(FailsAlone, Recorder):
             watching.loss_record(name, _merged(data, unpacked(values, layout)), phase)
 
         self._transfers.put(numbers.packed(), done)
-
-    def name_of(self, where: ScriptLine) -> str:
-        """`train.py:42`; another loss of that line is `train.py:42#1`."""
-        short, number = str(where), 1
-        name = short
-        while name in self._names:
-            name = f"{short}#{number}"
-            number += 1
-        self._names.add(name)
-        return name
 
     def end_step(self, step: int) -> None:
         """A step has ended: what has arrived from a device by now is told."""

@@ -20,7 +20,7 @@ import tempfile
 from pathlib import Path
 
 from tests.old_files.written import KEPT
-from tools.golden import sources_of
+from tools.golden.sources import sources_of
 
 HERE = Path(__file__).parent
 FOLDER = Path(tempfile.gettempdir()) / "nethook-0.1"

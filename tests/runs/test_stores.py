@@ -115,7 +115,7 @@ def test_errors_in_words(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(
     find_spec("s3fs") is None or find_spec("moto") is None,
-    reason="S3 itself needs s3fs and moto's server, which no other test does",
+    reason="S3 itself has an environment of its own, with moto's server: docs/clusters.md",
 )
 def test_s3_on_loopback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     port = 18000 + os.getpid() % 2000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from nethook.runs.format.schema import CHUNK, TABLES
 
 @pytest.fixture
 def file():
-    with sqlite3.connect(":memory:", isolation_level=None) as connection:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         for statement in TABLES.values():
             connection.execute(statement)
         yield connection

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sqlite3
+from contextlib import closing
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,10 +57,10 @@ def test_every_level_is_a_group_of_the_one_below():
 
 
 def test_sqlite_makes_every_table():
-    connection = sqlite3.connect(":memory:")
-    for statement in TABLES.values():
-        connection.execute(statement)
-    made = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for statement in TABLES.values():
+            connection.execute(statement)
+        made = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     assert {name for (name,) in made} == set(TABLES)
     assert set(SINCE) <= set(TABLES)
     assert max(SINCE.values()) <= VERSION

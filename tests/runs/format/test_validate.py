@@ -14,8 +14,20 @@ from nethook.runs.format.validate import check_header, check_schema
 PATH = Path("a.db")
 
 
+OPEN = []
+"""Databases of the test that runs."""
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    while OPEN:
+        OPEN.pop().close()
+
+
 def made(application=APPLICATION_ID, version=VERSION, tables=TABLES):
     connection = sqlite3.connect(":memory:")
+    OPEN.append(connection)
     connection.execute(f"PRAGMA application_id = {application}")
     connection.execute(f"PRAGMA user_version = {version}")
     for statement in tables.values():

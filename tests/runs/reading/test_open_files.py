@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import gc
 import shutil
+import sqlite3
 import warnings
 from pathlib import Path
 
+import pytest
+
 import nethook
+from nethook.errors import NotARunError
+from nethook.runs.reading import safe_sqlite
 from nethook.runs.reading.open_files import OpenFiles
 from nethook.runs.writing.writer import RunWriter
 
@@ -74,3 +79,30 @@ def test_a_run_that_nobody_closes_is_closed_with_it(tmp_path: Path) -> None:
         assert len(run.ranks) == 2
         del run
         gc.collect()
+
+
+def test_a_file_that_has_rested_is_checked_again_only_if_it_was_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked: list[Path] = []
+    check = safe_sqlite.check_schema
+
+    def noted(connection: sqlite3.Connection, path: Path) -> None:
+        checked.append(path)
+        check(connection, path)
+
+    monkeypatch.setattr(safe_sqlite, "check_schema", noted)
+    path = ranks(tmp_path, 1)
+    file = safe_sqlite.GuardedFile(path)
+    for _ in range(2):
+        assert file.rest()
+        assert file.facts("rank") == {"rank": 0}
+    assert checked == [path]
+    assert file.rest()
+    writer = sqlite3.connect(path)
+    writer.execute("CREATE VIEW more AS SELECT 1")
+    writer.commit()
+    writer.close()
+    with pytest.raises(NotARunError, match="has a view 'more'"):
+        file.facts("rank")
+    assert checked == [path, path]

@@ -22,6 +22,22 @@ def test_it_says_what_ran_and_nothing_of_the_environment(monkeypatch: pytest.Mon
     assert "do-not-keep-me" not in repr(about)
 
 
+def test_the_platform_is_named_without_starting_a_process() -> None:
+    program = """
+import platform, sys
+from nethook.runs.writing.provenance import about_this_process
+
+started = []
+sys.addaudithook(lambda event, _: started.append(event) if event == "subprocess.Popen" else None)
+named = about_this_process()["platform"]
+print(list(started), named == platform.platform())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["[]", "True"]
+
+
 def test_versions_are_those_that_the_packages_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

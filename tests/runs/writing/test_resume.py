@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -68,12 +69,12 @@ def test_what_is_not_as_it_was() -> None:
 
 @pytest.fixture
 def store():
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    for statement in TABLES.values():
-        connection.execute(statement)
-    made = Store(connection, this_process())
-    made.begin()
-    return made
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        for statement in TABLES.values():
+            connection.execute(statement)
+        made = Store(connection, this_process())
+        made.begin()
+        yield made
 
 
 def info(store: Store) -> dict:

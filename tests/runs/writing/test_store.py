@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -28,10 +29,10 @@ from tests.runs.made import UNITS, fold
 
 @pytest.fixture
 def connection():
-    made = sqlite3.connect(":memory:", isolation_level=None)
-    for statement in TABLES.values():
-        made.execute(statement)
-    return made
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+        for statement in TABLES.values():
+            made.execute(statement)
+        yield made
 
 
 @pytest.fixture
@@ -106,6 +107,7 @@ def test_a_store_that_is_made_anew_goes_on_as_if_it_had_not_been(store, connecti
     assert dump(connection)["records"] == dump(other)["records"]
     assert dump(connection)["overviews"] == dump(other)["overviews"]
     assert again.last_step == 9
+    other.close()
 
 
 def test_a_rollback_forgets_all_since_the_last_commit(store, connection):

@@ -20,8 +20,8 @@ def merge(
 ) -> None:
     """Write all ranks of a run as one file. The files of the ranks stay as they are."""
     with errors_in_words("merge"):
+        from nethook.runs.merging import merge_run
         from nethook.runs.paths import split_rank
-        from nethook.runs.writing.merging import merge_run
         from nethook.text.escape import line
 
         name, suffix = split_rank(run)

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from nethook.runs.names import GRAD_NORM, GRAD_NORM_UNCLIPPED, LOOP, PART, UPDATE_RATIO
-from nethook.runs.reading.align import Integers, add_onto, merge_onto
+from nethook.runs.reading.comparing.align import Integers, add_onto, merge_onto
 from nethook.stats.fields import INDEX, WIDTH, Matrix, empty_rows, merge_rows
 
 ROOTS: Final = frozenset({GRAD_NORM, GRAD_NORM_UNCLIPPED, UPDATE_RATIO})

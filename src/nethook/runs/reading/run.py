@@ -21,8 +21,10 @@ from nethook.runs.format.owner import is_alive
 from nethook.runs.format.schema import LEVELS, PHASES
 from nethook.runs.format.texts import clean
 from nethook.runs.paths import is_rank_file, rank_files, split_rank
-from nethook.runs.reading.align import add_onto, common_axis, course_onto, merge_courses
-from nethook.runs.reading.loss_curve import LossCurve, chosen_loss, curves_of
+from nethook.runs.reading.comparing.align import add_onto, common_axis, course_onto, merge_courses
+from nethook.runs.reading.losses.curve import LossCurve, chosen_loss, curves_of
+from nethook.runs.reading.losses.scalars import file_scalars, merged_scalars
+from nethook.runs.reading.losses.shown import losses_in_words
 from nethook.runs.reading.merge_ranks import OfRank, best_counts, is_root, part_in, together
 from nethook.runs.reading.missing import no_run, not_beside
 from nethook.runs.reading.open_files import OpenFiles
@@ -40,9 +42,7 @@ from nethook.runs.reading.results import (
     Units,
 )
 from nethook.runs.reading.sampling import Ranks, chosen_ranks
-from nethook.runs.reading.scalars import file_scalars, merged_scalars
 from nethook.runs.reading.sessions import sessions_of
-from nethook.runs.reading.shown_losses import losses_in_words
 from nethook.runs.stores import fetched, is_url
 
 _T = TypeVar("_T")

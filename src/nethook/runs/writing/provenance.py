@@ -48,10 +48,13 @@ def _script() -> str:
 
 
 def _platform() -> str:
+    """What `platform.platform()` says, without the `uname -p` that it would start."""
     try:
-        return platform.platform()
+        system = f"{platform.system()}-{platform.release()}-{platform.machine()}"
+        libc = "".join(platform.libc_ver())
     except OSError:  # it reads the interpreter's file, which may not be readable
         return sys.platform
+    return f"{system}-with-{libc}" if libc else system
 
 
 def git_revision(folder: Path) -> dict[str, str] | None:
@@ -114,7 +117,7 @@ def _version(name: str) -> str:
 def _devices() -> list[str]:
     """The devices that torch knows, without waking one that sleeps."""
     torch: Any = sys.modules.get("torch")  # a program without torch has no use for its devices
-    devices = [f"cpu: {platform.processor() or platform.machine()}"]
+    devices = [f"cpu: {platform.machine()}"]
     if torch is None:
         return devices
     try:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nethook.runs.names import GRAD_NORM, loss_name
-from nethook.runs.reading.scalars import merged_scalars, rate_name
+from nethook.runs.reading.losses.scalars import merged_scalars, rate_name
 
 
 class Logged:

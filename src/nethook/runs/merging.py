@@ -17,7 +17,7 @@ from nethook.errors import OptionError
 from nethook.runs.format.points import LOSS
 from nethook.runs.format.schema import PHASES
 from nethook.runs.names import KEPT_STEPS, is_own_scalar, older_name
-from nethook.runs.reading.loss_curve import LossCurve
+from nethook.runs.reading.losses.curve import LossCurve
 from nethook.runs.reading.results import Scalar, Series
 from nethook.runs.reading.run import Run, open_run
 from nethook.runs.writing.writer import RunWriter

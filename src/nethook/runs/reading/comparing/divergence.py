@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nethook.runs import names
+from nethook.runs.reading.losses.scalars import rate_name
 from nethook.runs.reading.run import Run
-from nethook.runs.reading.scalars import rate_name
 from nethook.runs.reading.settings import command_settings
 
 Floats = npt.NDArray[np.float64]

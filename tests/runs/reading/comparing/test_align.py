@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nethook.runs.reading.align import add_onto, common_axis, merge_onto
+from nethook.runs.reading.comparing.align import add_onto, common_axis, merge_onto
 from nethook.stats.fields import INDEX
 from tests.runs.made import row, values
 

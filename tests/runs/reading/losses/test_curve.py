@@ -13,7 +13,7 @@ from nethook.errors import NoSuchSiteError
 from nethook.runs import names
 from nethook.runs.format.points import BUCKETED, as_losses, buckets_of
 from nethook.runs.format.schema import CHUNK
-from nethook.runs.reading.loss_curve import curve_of, curve_of_series, merged_buckets
+from nethook.runs.reading.losses.curve import curve_of, curve_of_series, merged_buckets
 from nethook.runs.reading.results import buckets_from
 from nethook.runs.reading.run import open_run
 from nethook.runs.writing.writer import RunWriter

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from nethook.runs.format.points import BUCKET
 from nethook.runs.names import OLDER, loss_of_scalar, older_name
-from nethook.runs.reading.loss_curve import curve_of, merged_buckets
+from nethook.runs.reading.losses.curve import curve_of, merged_buckets
 from nethook.runs.reading.merge_ranks import ROOTS
 from nethook.runs.reading.rank_file import RankFile
 from nethook.runs.reading.results import Buckets, Scalar, buckets_from

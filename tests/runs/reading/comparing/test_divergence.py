@@ -7,7 +7,7 @@ import pytest
 
 import nethook
 from nethook.figures.difference import Difference
-from nethook.runs.reading.divergence import LIMITS, find_parting
+from nethook.runs.reading.comparing.divergence import LIMITS, find_parting
 from nethook.runs.writing.writer import RunWriter
 from tests.figures.made import write_training
 from tests.figures.shared import changed, training

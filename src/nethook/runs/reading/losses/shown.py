@@ -7,16 +7,19 @@ its author knows. Then come the losses that were seen, as their means over sampl
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
 from nethook.runs.names import TRAINER
-from nethook.runs.reading.loss_curve import LossCurve
+from nethook.runs.reading.losses.curve import LossCurve
 from nethook.runs.reading.results import Floats, Integers, Scalar
 
 LOGGED: Final = "logged by the program"
+_OF_LINE: Final = re.compile(r"#\d+$")  # which of the losses of one line
 
 _USUAL: Final = {
     "train": ("loss", "train_loss", "training_loss"),
@@ -39,6 +42,7 @@ class ShownLoss(NamedTuple):
     value: Floats
     least: Floats
     greatest: Floats
+    alone: bool = False  # the only one of its line in its phase
 
     @property
     def label(self) -> str:
@@ -48,7 +52,12 @@ class ShownLoss(NamedTuple):
     @property
     def source(self) -> str:
         """Where it is from, and what its numbers are: `train.py:42, mean over samples`."""
-        return f"{self.name}, {self.counted}"
+        return f"{self.line if self.alone else self.name}, {self.counted}"
+
+    @property
+    def line(self) -> str:
+        """`train.py:42`, also of the second loss that is made there (`train.py:42#1`)."""
+        return _OF_LINE.sub("", self.name)
 
     @property
     def finite(self) -> bool:
@@ -83,7 +92,9 @@ def shown_losses(
     shown: list[ShownLoss] = []
     for each in ("train", "eval") if phase is None else (phase,):
         shown += [_logged(scalar, each) for scalar in logged_losses(read, each)]
-        shown += [_seen(curve) for curve in run.loss_curves(each, read).values()]
+        seen = [_seen(curve) for curve in run.loss_curves(each, read).values()]
+        lines = Counter(loss.line for loss in seen)
+        shown += [loss._replace(alone=lines[loss.line] == 1) for loss in seen]
     return shown
 
 

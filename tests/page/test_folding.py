@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from nethook.drawing.data import Grid
 from nethook.drawing.quantities import QUANTITIES
-from nethook.page.sections.folding import READABLE, first_folds, fold_grid, groups_of, visible
+from nethook.page.folding import READABLE, first_folds, fold_grid, groups_of, visible
 
 ROWS = [f"blocks.{block}.{name}" for block in range(30) for name in ("a", "b.c", "b.d")] + ["head"]
 names = st.lists(

@@ -9,8 +9,8 @@ import pytest
 
 import nethook
 from nethook.errors import OptionError, RunExistsError
+from nethook.runs.merging import merge_run
 from nethook.runs.reading.run import open_run
-from nethook.runs.writing.merging import merge_run
 from nethook.runs.writing.writer import RunWriter
 from nethook.stats.fields import INDEX, ZERO_BIN
 

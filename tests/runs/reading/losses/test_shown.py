@@ -7,8 +7,8 @@ import math
 import pytest
 
 from nethook.runs import names
+from nethook.runs.reading.losses.shown import LOGGED, phase_of, shown_losses
 from nethook.runs.reading.run import open_run
-from nethook.runs.reading.shown_losses import LOGGED, phase_of, shown_losses
 from nethook.runs.writing.writer import RunWriter
 from tests.runs.made import loss_point as point
 
@@ -48,6 +48,18 @@ def test_the_programs_own_number_stands_first(tmp_path):
         assert [loss.label for loss in shown] == ["loss"] * 2 + ["evaluation loss"] * 2
         assert [loss.name for loss in shown_losses(run, "eval")] == ["val_loss", "a.py:9"]
         assert "loss 1.5 → 1.5 (logged by the program)" in repr(run)
+
+
+def test_a_line_is_numbered_only_where_it_has_several_losses(tmp_path):
+    with RunWriter(tmp_path / "run.db") as writer:
+        for name, phase in (("a.py:1", "train"), ("a.py:1#1", "eval"), ("b.py:2", "train")):
+            writer.log_points(names.loss_name(name, phase), [point(0, 2.0, 8)])
+        writer.log_points(names.loss_name("b.py:2#1"), [point(0, 1.0, 8)])
+    with open_run(tmp_path / "run.db") as run:
+        said = [(loss.phase, loss.source.partition(",")[0]) for loss in shown_losses(run)]
+    assert said == [
+        ("train", "a.py:1"), ("train", "b.py:2"), ("train", "b.py:2#1"), ("eval", "a.py:1"),
+    ]  # fmt: skip
 
 
 def test_the_end_of_a_run_that_diverged_is_not_hidden(tmp_path):

@@ -29,6 +29,19 @@ def test_every_pixel_is_there_once_and_knows_its_place(count):
     assert [note.text for note in made.layout.annotations] == [f"p{at}" for at in range(count)]
 
 
+@pytest.mark.parametrize(("count", "columns"), [(78, 6), (16, 6), (4, 2)])
+def test_titles_have_room_between_the_rows(count, columns):
+    made = figure(mosaic("x", pictures(count, 8, 8), columns=columns))
+    z = np.array(made.data[0].z, dtype=float)
+    gap = int(np.isnan(z[:, 0]).sum()) / (-(-count // columns) - 1)
+    scale = min((made.layout.height - 80) / len(z), 900 / z.shape[1])  # pixels for each of the data
+    assert gap * scale >= 16
+
+
+def test_a_single_small_picture_is_not_blown_up():
+    assert figure(mosaic("x", pictures(1, 8, 8))).layout.height < 500
+
+
 def test_each_on_its_own_scale():
     shown = [Picture("weak", np.array([[0.0, 1e-6]])), Picture("strong", np.array([[0.0, 9.0]]))]
     z = np.array(figure(mosaic("x", shown, each=True)).data[0].z)

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from nethook.figures.difference import Difference, loss_of
+from nethook.figures.difference import Difference, loss_of, place_of, what_of
 from nethook.figures.reading import Reading
+from nethook.runs import names
+from nethook.runs.reading.comparing.divergence import Point
 from nethook.runs.writing.writer import RunWriter
 from tests.figures.shared import changed, training
 
@@ -53,3 +55,26 @@ def test_a_loss_from_its_start_to_its_end() -> None:
     said = loss_of(Reading(training())).removesuffix(" in 120 steps (mean over batches)")
     first, last = said.split(" → ")
     assert float(first) > float(last) > 0
+
+
+@pytest.mark.parametrize(
+    ("address", "quantity", "place", "what"),
+    [
+        ("", names.OUTPUTS, "(model)", "outputs, mean"),
+        ("fc1", names.GRADS, "fc1", "gradients at the outputs, mean"),
+        ("fc1.weight", names.PARAMS, "fc1.weight", "parameters, mean"),
+        (names.LOOP, names.GRAD_NORM, "the loop", "gradient norm, mean"),
+        (names.LOOP, names.LOSS_SCALE, "the loop", "loss scale, mean"),
+        (names.BATCH, names.BATCH_SIZE, "batches", "size, mean"),
+        (names.loss_address("train.py:42"), names.LOSS, "the loss (train.py:42)", "loss, mean"),
+    ],
+)
+def test_what_differs_in_words(address: str, quantity: str, place: str, what: str) -> None:
+    point = Point(0.1, "10 %", 3, address, quantity, 1.0, 2.0, "mean")
+    assert (place_of(point), what_of(point)) == (place, what)
+
+
+def test_no_name_of_the_file_is_shown(other: Difference) -> None:
+    assert "the loop" in other.text()
+    for internal in ("@loop", "grad_norm", "param_grads"):
+        assert internal not in other.text()

@@ -84,6 +84,21 @@ def test_it_is_redrawn_while_the_run_is_written(cell: Cell, tmp_path, monkeypatc
     assert "stopped" in repr(live)
 
 
+def test_closing_shows_the_last_step_before_it_returns(cell: Cell, tmp_path) -> None:
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    watch = nethook.watch(model, optimizer, to=tmp_path / "run.db")
+    live = watch.live()  # which looks every two seconds: the run is shorter
+    for _ in range(7):
+        optimizer.zero_grad()
+        model(torch.randn(8, 4)).square().mean().backward()
+        optimizer.step()
+    watch.close()
+    assert steps_of(cell.shown[-1]._figure) == 7
+    assert PLOTLY in cell.shown[-1]._repr_mimebundle_()
+    assert not live._thread.is_alive()
+
+
 def test_a_notebook_gets_what_plotly_makes_of_the_figure() -> None:
     class Figure:
         def _repr_mimebundle_(self, include: object, exclude: object) -> dict[str, object]:

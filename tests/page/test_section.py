@@ -14,7 +14,7 @@ from nethook.page.urls import Place
 from tests.page.shown import figures_of, html_of, in_report, subject, where
 
 ROOM = Path(str(resources.files(nethook.page)))
-HELPERS = {"__init__", "about", "folding"}  # of sections, and none themselves
+HELPERS = {"__init__", "about"}  # of sections, and none themselves
 FRAMES = {
     "macros",
     "report",

@@ -34,10 +34,11 @@ from nethook.cli.commands import (
     sites,
     ui,
 )
+from nethook.cli.group import Commands
 from nethook.cli.run_listed import listed
 
 # Tracebacks stay Python's own.
-app = typer.Typer(pretty_exceptions_enable=False)
+app = typer.Typer(cls=Commands, pretty_exceptions_enable=False)
 
 
 def _print_version(wanted: bool) -> None:

@@ -15,6 +15,8 @@ from nethook.text.escape import plotly_text, shorten
 
 _WIDE: Final = 900  # pixels of a grid of pictures
 _GAP: Final = 1  # pixels of data between two pictures
+_CAPTION: Final = 20  # pixels above a picture, for its title, at the usual width
+_LARGEST: Final = 48  # pixels that one pixel of data may have
 
 
 def mosaic(
@@ -32,11 +34,15 @@ def mosaic(
     columns = columns or _columns(len(pictures), height, width)
     rows = -(-len(pictures) // columns)
     gap = max(_GAP, round(0.06 * max(height, width)))
-    tall, wide = rows * (height + gap) - gap, columns * (width + gap) - gap
+    wide = columns * (width + gap) - gap
+    above = (
+        _room_for_titles(rows, height, wide, gap) if any(each.title for each in pictures) else gap
+    )
+    tall = rows * (height + above) - above
     z = np.full((tall, wide), np.nan)
     shown = np.full((tall, wide, 4), np.nan)  # which picture, row, column, value
     for index, picture in enumerate(pictures):
-        top, left = (index // columns) * (height + gap), (index % columns) * (width + gap)
+        top, left = (index // columns) * (height + above), (index % columns) * (width + gap)
         cell = (slice(top, top + height), slice(left, left + width))
         pixels = np.asarray(picture.pixels, dtype=np.float64)
         z[cell] = _own_scale(pixels, signed=signed) if each else pixels
@@ -46,7 +52,7 @@ def mosaic(
     low, high = range_of or (
         (-1.0 if signed else 0.0, 1.0) if each else _range(z, signed=signed)
     )  # fmt: skip
-    shape = max(60, min(_WIDE, int(_WIDE * tall / wide)))
+    shape = max(60, min(_WIDE, int(_WIDE * tall / wide), _LARGEST * tall))
     layout: dict[str, Any] = {
         "title": {"text": plotly_text(title)},
         "height": shape + 80,
@@ -60,7 +66,7 @@ def mosaic(
         "xaxis": {"visible": False, "constrain": "domain", "range": [-0.5, wide - 0.5]},
         "yaxis": {
             "visible": False,
-            "range": [tall - 0.5, -gap - 1.5],
+            "range": [tall - 0.5, -above - 0.5],
             "scaleanchor": "x",
             "constrain": "domain",
         },
@@ -70,7 +76,7 @@ def mosaic(
                 "showarrow": False,
                 "x": (index % columns) * (width + gap) - 0.5,
                 "xanchor": "left",
-                "y": (index // columns) * (height + gap) - 0.5,
+                "y": (index // columns) * (height + above) - 0.5,
                 "yanchor": "bottom",
                 "font": {"size": 10},
             }
@@ -88,6 +94,15 @@ def mosaic(
         "%{customdata[2]}: %{customdata[3]:.4~g}<extra>picture %{customdata[0]}</extra>",
     }
     return {"data": [trace], "layout": layout}
+
+
+def _room_for_titles(rows: int, height: int, wide: int, gap: int) -> int:
+    """Pixels of data between two rows, so that a title fits in: they shrink with each row."""
+    for room in range(gap, height + gap):
+        tall = rows * (height + room)
+        if room * min(_WIDE / wide, _WIDE / tall, _LARGEST) >= _CAPTION:
+            return room
+    return height + gap
 
 
 def colour_mosaic(title: str, pictures: Sequence[Floats], columns: int = 0) -> Spec:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from nethook.figures.reading import Reading
-from nethook.figures.runs import AnyRun, names_of_two
-from nethook.runs.reading.divergence import Parting, Point, find_parting
+from nethook.figures.runs import WORDS, AnyRun, names_of_two
+from nethook.runs import names
+from nethook.runs.reading.comparing.divergence import Parting, Point, find_parting
 from nethook.text.escape import line, shorten
 from nethook.text.numbers import number
 from nethook.text.table import Table
@@ -46,8 +48,8 @@ class Difference:
                 (
                     point.words,
                     f"{point.step:,}",
-                    shorten(point.address or "(model)", 40),
-                    shorten(f"{point.quantity}, {point.column}", 30),
+                    shorten(place_of(point), 40),
+                    shorten(what_of(point), 40),
                     number(point.first, 5),
                     number(point.second, 5),
                 )
@@ -94,9 +96,35 @@ def loss_of(reading: Reading) -> str:
     return f"{ends} in {reading.last_step + 1:,} steps ({loss.counted})"
 
 
+def place_of(point: Point) -> str:
+    """Where two runs diverge: a site, or what is meant by an address that is no site's."""
+    kind, _, name = point.address.partition(":")
+    if kind not in _PLACES:
+        return point.address or "(model)"
+    return f"{_PLACES[kind]} ({name})" if name else _PLACES[kind]
+
+
+def what_of(point: Point) -> str:
+    """Which number differs there, in words."""
+    return f"{_quantity(point)}, {point.column}"
+
+
 def _where(point: Point) -> str:
-    site = shorten(point.address or "(model)", 60)
     return (
-        f"{point.quantity} of {site} ({point.column} {number(point.first, 5)} against "
-        f"{number(point.second, 5)})"
+        f"{_quantity(point)} of {shorten(place_of(point), 60)} ({point.column} "
+        f"{number(point.first, 5)} against {number(point.second, 5)})"
     )
+
+
+def _quantity(point: Point) -> str:
+    if point.address == names.LOOP:
+        return _LOOP.get(point.quantity, point.quantity.replace("_", " "))
+    return WORDS.get(point.quantity, point.quantity.replace("_", " "))
+
+
+_PLACES: Final = {names.LOOP: "the loop", names.BATCH: "batches", "@loss": "the loss"}
+_LOOP: Final = {
+    names.GRAD_NORM: "gradient norm",
+    names.GRAD_NORM_UNCLIPPED: "gradient norm before clipping",
+    names.UPDATE_RATIO: "update / weight",
+}

@@ -35,6 +35,7 @@ class Live:
         self._theme = theme
         self._every = EVERY if every is None else every
         self._stop = threading.Event()
+        self._hurry = threading.Event()
         self._handle = _display(self._shown())
         self._thread = threading.Thread(target=self._follow, name="nethook-live", daemon=True)
         self._thread.start()
@@ -42,12 +43,20 @@ class Live:
     def stop(self) -> None:
         """No more updates; what is shown stays."""
         self._stop.set()
+        self.finish()
+
+    def finish(self) -> None:
+        """Looks once more, now, and waits until that is shown: the run is over."""
+        self._hurry.set()
         self._thread.join(10.0)
 
     def _follow(self) -> None:
         last: object = None
         over = False
-        while not over and not self._stop.wait(self._every):
+        while not over:
+            self._hurry.wait(self._every)
+            if self._stop.is_set():
+                return
             over = self._is_over()  # before reading: what is read then is all there is
             now = _stamp(self._path)
             if now != last or over:

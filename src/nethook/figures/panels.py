@@ -12,9 +12,9 @@ from nethook.drawing.data import Floats, Integers, Line, Panel
 from nethook.drawing.palette import BLUE, BROWN, GREEN, GREY, LINES, PURPLE
 from nethook.figures.reading import Reading
 from nethook.runs import names
+from nethook.runs.reading.losses.scalars import rate_name
+from nethook.runs.reading.losses.shown import ShownLoss, phase_of
 from nethook.runs.reading.results import Scalar, Series
-from nethook.runs.reading.scalars import rate_name
-from nethook.runs.reading.shown_losses import ShownLoss, phase_of
 
 _SPARSE: Final = 0.6
 _LOGGED: Final = 4  # panels of what the user logged

@@ -15,9 +15,9 @@ from nethook.drawing.quantities import QUANTITIES
 from nethook.errors import NoSuchSiteError, OptionError
 from nethook.figures.site_order import Order, order_of
 from nethook.runs import names
+from nethook.runs.reading.losses.shown import ShownLoss, shown_losses
 from nethook.runs.reading.results import Histograms, Overview, Rank, Scalar, Series, Snapshot, Units
 from nethook.runs.reading.run import Run, open_run
-from nethook.runs.reading.shown_losses import ShownLoss, shown_losses
 from nethook.text.findings import Finding, read_findings
 
 _PARTS: Final = ("least", "greatest", "last")

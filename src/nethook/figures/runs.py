@@ -25,7 +25,7 @@ from nethook.figures.panels import panels
 from nethook.figures.reading import Reading
 from nethook.figures.site_order import tree_rows
 from nethook.figures.two_runs import curves_of, ratio_of_two
-from nethook.runs.reading.divergence import Parting, find_parting
+from nethook.runs.reading.comparing.divergence import Parting, find_parting
 from nethook.runs.reading.run import Run
 from nethook.text.escape import shorten
 from nethook.text.findings import Finding, read_findings

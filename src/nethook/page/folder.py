@@ -23,7 +23,7 @@ from nethook.files import exists, is_file
 from nethook.runs.paths import is_rank_file, rank_files
 from nethook.text.escape import shorten
 
-MOST_FILES: Final = 2000
+MOST_FILES: Final = 5000
 """Runs of a folder that are listed: the newest."""
 _SEEN: Final = 50_000  # entries of folders that are looked at
 _OPEN: Final = 6  # runs that are kept in memory as they were read
@@ -69,6 +69,8 @@ class Folder:
         self.place = place.expanduser().absolute()
         # A file that is still to be written is served as soon as it is there.
         self.single = wait or is_file(self.place) or self.place.suffix == ".db"
+        self.left_out = 0
+        """Runs that are too many, the oldest, when `entries` was last asked."""
         self._entries: dict[str, Entry] = {}
         self._opened: OrderedDict[str, Opened] = OrderedDict()
         self._lock = threading.Lock()
@@ -91,6 +93,7 @@ class Folder:
         entries = [entry for _, entry in dated[:MOST_FILES]]
         with self._lock:
             self._entries = {entry.id: entry for entry in entries}
+            self.left_out = len(dated) - len(entries)
         return entries
 
     def entry(self, run: str) -> Entry | None:

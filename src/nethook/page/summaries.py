@@ -16,10 +16,10 @@ from nethook.drawing.decimate import thin_line
 from nethook.errors import RunFileError
 from nethook.page.folder import Entry, Stamp, run_state, stamp_of
 from nethook.runs.names import is_own_scalar
+from nethook.runs.reading.losses.shown import ShownLoss, phase_of, shown_losses
 from nethook.runs.reading.results import Scalar
 from nethook.runs.reading.run import Run, open_run
 from nethook.runs.reading.settings import settings_of
-from nethook.runs.reading.shown_losses import ShownLoss, phase_of, shown_losses
 from nethook.text.findings import read_findings
 from nethook.text.findings import verdict as counted_findings
 from nethook.text.numbers import number

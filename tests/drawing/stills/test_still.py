@@ -80,6 +80,17 @@ def test_nothing_is_a_picture_too() -> None:
     assert read({"data": [], "layout": {}}).tag == f"{SVG}svg"
 
 
+def test_a_note_that_is_shifted_stands_beside_its_place() -> None:
+    note = {"text": "name", "xref": "paper", "yref": "paper", "x": 0.2, "y": 1.0}
+    layout = {"annotations": [note, {**note, "xshift": 6}]}
+    two = [
+        each
+        for each in read({"data": [], "layout": layout}).iter(f"{SVG}text")
+        if each.text == "name"
+    ]
+    assert float(two[1].get("x", "0")) - float(two[0].get("x", "0")) == 6
+
+
 def test_a_note_at_the_edge_is_not_cut_off() -> None:
     def note(x: float) -> dict:
         paper = {"xref": "paper", "yref": "paper", "x": x, "y": 1, "xanchor": "left"}

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from nethook.drawing.data import Grid
+from nethook.drawing.quantities import QUANTITIES
 from nethook.page.sections.layers import (
+    _explain_grid,
     all_layers,
     first_quantity,
     folds_of,
@@ -20,6 +25,16 @@ def test_quantities_are_offered_where_the_run_has_something_for_them() -> None:
     assert first_quantity(offered) == "gradients"
     assert first_quantity(["mean"]) == "mean"
     assert first_quantity([]) == "spread"
+
+
+def test_what_is_empty_counts_by_the_steps_that_it_stands_for() -> None:
+    values = np.array([[1.0, 1.0, np.nan], [1.0, 1.0, np.nan]])
+    first, last = np.array([0, 1, 2]), np.array([0, 1, 3])  # the last cell is half of the picture
+    grid = Grid(QUANTITIES["spread"], ["a", "b"], first, last, values, values, values)
+    assert "Empty cells (50 %) were not measured" in _explain_grid(grid)
+    none = np.empty((0, 0))
+    nothing = Grid(QUANTITIES["spread"], [], first[:0], last[:0], none, none, none)
+    assert _explain_grid(nothing) == QUANTITIES["spread"].explain
 
 
 def test_a_quantity_can_be_chosen() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from nethook.page import folder as page_folder
 from nethook.page.folder import Folder
 from nethook.page.sections.runs import age, columns_of, runs
 from nethook.page.summaries import Summaries, Summary
@@ -60,6 +61,19 @@ def test_many_runs_are_shown_a_page_at_a_time(tmp_path: Path) -> None:
     second = listed("?from=200", of=Folder(tmp_path))
     assert "201 to 205 of 205" in second
     assert "newer" in second
+
+
+def test_runs_that_are_too_many_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_folder, "MOST_FILES", 3)
+    for number in range(5):
+        with RunWriter(tmp_path / f"run-{number}.db"):
+            pass
+    assert f"3 runs in {tmp_path.name} (without the 2 oldest)" in listed(of=Folder(tmp_path))
+    monkeypatch.undo()
+    assert "5 runs" in listed(of=Folder(tmp_path))
+    assert "oldest" not in listed(of=Folder(tmp_path))
 
 
 def test_a_folder_without_runs_says_what_to_type(tmp_path: Path) -> None:

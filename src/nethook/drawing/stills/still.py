@@ -294,7 +294,7 @@ class _Picture:
         return 0.0 if axis is None else axis.at(value)
 
     def _note(self, note: Mapping[str, Any]) -> str:
-        x = self._place(note, "x", note.get("x", 0))
+        x = self._place(note, "x", note.get("x", 0)) + float(note.get("xshift", 0))
         axis = self.axes.get(str(note.get("yref")))
         if axis is not None and axis.log:  # a note's place is a logarithm there
             y = axis.at_scaled(float(note.get("y", 0)))

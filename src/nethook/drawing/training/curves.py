@@ -150,6 +150,7 @@ def _caption(panel: Panel, top: float) -> dict[str, Any]:
     return {
         "text": f"<b>{plotly_text(shorten(panel.title))}</b>{_legend(panel)}",
         "xref": "paper", "yref": "paper", "x": 0.0, "y": top,
+        "xshift": 6,  # beside the mark of the first step
         "xanchor": "left", "yanchor": "bottom", "showarrow": False,
         "hovertext": plotly_text(panel.explain), "font": {"size": 12},
     }  # fmt: skip

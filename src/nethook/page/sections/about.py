@@ -8,6 +8,7 @@ from typing import Any, Final
 from nethook.figures.coverage import WHOLE, coverage
 from nethook.figures.reading import Reading
 from nethook.page.folder import state_of
+from nethook.runs.reading.layers import layers_that_ran
 from nethook.text.numbers import number, seconds, share, size
 
 _EVENTS: Final = 200
@@ -45,7 +46,7 @@ def facts_of(reading: Reading) -> list[tuple[str, str]]:
     parameters = _parameters(reading)
     if parameters:
         facts.append(("parameters", f"{parameters:,}"))
-    facts.append(("layers", f"{len(reading.layers()):,}"))
+    facts.append(("layers", f"{len(layers_that_ran(reading.run.sites)):,}"))
     covered = coverage(reading)
     if covered is not None and covered < WHOLE:
         facts.append(("measured", f"{share(covered)} of steps"))

@@ -9,7 +9,7 @@ import numpy as np
 
 from nethook.drawing.data import Spec
 from nethook.drawing.quantities import QUANTITIES
-from nethook.figures.difference import Difference, loss_of
+from nethook.figures.difference import Difference, loss_of, place_of, what_of
 from nethook.figures.reading import Reading
 from nethook.figures.runs import parting_marks, parting_spec
 from nethook.figures.two_runs import curves_of, ratio_of_two
@@ -135,9 +135,9 @@ def _points(pair: Pair) -> list[dict[str, Any]]:
         {
             "words": point.words,
             "step": f"{point.step:,}",
-            "address": point.address,
+            "address": place_of(point),
             "to": pair.first.links.layer(point.address, step=point.step),
-            "what": f"{shorten(point.quantity, 30)}, {shorten(point.column, 20)}",
+            "what": shorten(what_of(point), 40),
             "first": number(point.first, 5),
             "second": number(point.second, 5),
         }

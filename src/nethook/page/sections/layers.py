@@ -14,9 +14,9 @@ from nethook.drawing.training.heatmap import heatmap, height_of
 from nethook.figures.coverage import SOURCES, WHOLE, coverage, coverage_line
 from nethook.figures.reading import Reading
 from nethook.figures.runs import WORDS
+from nethook.page.folding import first_folds, fold_grid, groups_of, visible
 from nethook.page.markup import empty_figure
 from nethook.page.section import Drawing, Section, Subject
-from nethook.page.sections.folding import first_folds, fold_grid, groups_of, visible
 from nethook.page.urls import Place
 from nethook.runs import names
 from nethook.text.escape import shorten
@@ -126,13 +126,21 @@ def _explain(reading: Reading, chosen: str) -> str:
 
 def _explain_grid(grid: Grid) -> str:
     """What is seen, and what empty cells mean where there are some."""
-    empty = float(np.isnan(grid.last).mean())
+    empty = _share_empty(grid)
     if empty < _GAPS:
         return grid.quantity.explain
     return (
         f"{grid.quantity.explain} Empty cells ({share(empty)}) were not measured: watching kept "
         "its budget."
     )
+
+
+def _share_empty(grid: Grid) -> float:
+    """The share of the picture that is empty: a cell is as wide as the steps that it stands for."""
+    if not grid.last.size:
+        return 0.0
+    wide = (grid.last_step - grid.first_step + 1).astype(float)
+    return float(np.average(np.isnan(grid.last).mean(axis=0), weights=wide))
 
 
 def _folds(

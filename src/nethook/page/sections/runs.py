@@ -31,7 +31,7 @@ def runs(folder: Folder, summaries: Summaries, where: Place) -> Section:
     shown = ordered(matching(rows, where.text("find")), where.text("sort"))
     told = [(entry.id, s and (s.stamp, s.state, age(s.changed))) for entry, s in shown]
     waiting = sum(summary is None for _, summary in rows)
-    tag = repr((told, waiting, sorted(where.query.items())))
+    tag = repr((told, waiting, folder.left_out, sorted(where.query.items())))
     figures = {}
     if where.flag("group"):
         groups = groups_of([(entry, s) for entry, s in shown if s is not None])
@@ -71,6 +71,7 @@ def _data(
     return {
         "title": folder.title,
         "count": len(rows),
+        "left_out": folder.left_out,
         "found": len(shown),
         "waiting": sum(summary is None for _, summary in rows),
         "find": where.text("find"),

@@ -100,7 +100,7 @@ def test_inputs_that_become_alike_are_seen():
     assert report.input_cosine < 0.1
     assert report.rows[-1].cosine > 0.99
     assert not report.ok()
-    assert "vanishing" in repr(report)
+    assert repr(report).startswith("scales of Sequential: 30 layers, 3 small, 26 alike\n")
     found = plan(model, x)
     apply_(model, found, 0)
     calibrate_(model, x, plan=found)
@@ -108,6 +108,16 @@ def test_inputs_that_become_alike_are_seen():
     assert started.ok(0.99, 1.01)
     assert max(row.cosine for row in started) < 0.1
     assert started.ok(0.99, 1.01, backward=(0.05, 1.01))
+
+
+def test_what_torch_starts_with_is_small_and_nothing_worse():
+    torch.manual_seed(0)
+    found = verify(
+        nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 10)), torch.randn(64, 8)
+    )
+    assert repr(found).startswith("scales of Sequential: 2 layers, 1 small\n")
+    assert [row.verdict() for row in found] == ["ok", "small"]
+    assert not found.ok()  # a plan, or calibration, makes it so
 
 
 def test_every_verdict():
@@ -119,8 +129,10 @@ def test_every_verdict():
         ).verdict()
 
     assert said(1.0) == "ok"
-    assert said(0.1) == "vanishing"
-    assert said(10.0) == "exploding"
+    assert said(0.01) == "vanishing"
+    assert said(0.1) == "small"
+    assert said(10.0) == "large"
+    assert said(100.0) == "exploding"
     assert said(math.inf) == "not finite"
     assert said(math.nan) == "not finite"
     assert said(10.0, cancelled_by="norm") == "cancelled"

@@ -24,8 +24,10 @@ def report(*rows: LayerScale) -> Report:
     ("row", "verdict"),
     [
         (layer(1.0), "ok"),
-        (layer(0.49), "vanishing"),
-        (layer(2.01), "exploding"),
+        (layer(0.49), "small"),
+        (layer(2.01), "large"),
+        (layer(0.033), "vanishing"),
+        (layer(30.1), "exploding"),
         (layer(0.3, expected=0.4), "ok"),
         (layer(math.nan), "not finite"),
         (layer(math.inf), "not finite"),
@@ -33,6 +35,7 @@ def report(*rows: LayerScale) -> Report:
         (layer(0.0, ends_branch=True), "zero"),
         (layer(0.0), "vanishing"),
         (layer(1.0, cosine=0.995), "alike"),
+        (layer(0.1, cosine=0.995), "alike"),
         (layer(7.0, expected=math.nan), "ok"),  # nothing is expected there
     ],
 )
@@ -45,6 +48,9 @@ def test_ok_with_other_bounds() -> None:
     assert not report(layer(0.5), layer(2.1)).ok()
     assert report(layer(0.2), layer(5.0)).ok(0.1, 10.0)
     assert report(layer(1.0, cosine=0.999)).ok()  # alike is not a matter of scale
+    assert not report(layer(0.1, cosine=0.999)).ok()
+    assert report(layer(40.0)).ok(0.0, 50.0)
+    assert layer(40.0).verdict(0.0, 50.0) == "ok"
     with pytest.raises(OptionError, match="`low` must be at least 0 and at most `high`; got 2"):
         report().ok(2.0, 1.0)
 
@@ -68,9 +74,9 @@ def test_a_layer_by_its_names() -> None:
 
 
 def test_tables_and_plain_data() -> None:
-    found = report(layer(1.0), layer(9.0, math.nan))
+    found = report(layer(1.0), layer(90.0, math.nan))
     text = repr(found)
-    assert text.startswith("scales of Net: 2 layers, 1 not")
+    assert text.startswith("scales of Net: 2 layers, 1 exploding")
     assert "exploding" in text
     assert "–" in text  # no gradient
     assert "1 WARNING" in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,6 +11,12 @@ from typing import Any
 from nethook.errors import OptionError
 
 LOW, HIGH = 0.5, 2.0
+FAR = 30.0
+"""Times too small or too large, from which on a signal vanishes or explodes; `checkup` warns there.
+
+Nearer, a layer is "small" or "large": torch's own start makes every linear layer 0.58 times as
+large as its input, and a head is often small on purpose.
+"""
 _ALIKE = 0.99
 _WELL = ("ok", "cancelled", "zero")
 
@@ -35,9 +42,12 @@ class LayerScale:
         return self.forward / self.expected if self.expected else math.nan
 
     def verdict(self, low: float = LOW, high: float = HIGH) -> str:
-        """In a word: "ok", "vanishing", "exploding", "not finite", "cancelled", "zero", "alike".
+        """In a word: "ok", or what is not as it should be.
 
-        A scale that a norm cancels, and a residual branch that starts at zero, are well.
+        "small" and "large" are scales outside of `low` and `high` times what is expected,
+        "vanishing" and "exploding" those that are 30 times off. "alike": inputs are no longer told
+        apart. "not finite" speaks for itself. A scale that a norm cancels ("cancelled") and a
+        residual branch that starts at zero ("zero") are well.
         """
         if not math.isfinite(self.forward):
             return "not finite"
@@ -45,11 +55,23 @@ class LayerScale:
             return "zero"
         if self.cancelled_by:
             return "cancelled"
-        if self.relative < low:
+        if self.relative < min(low, 1 / FAR):
             return "vanishing"
-        if self.relative > high:
+        if self.relative > max(high, FAR):
             return "exploding"
-        return "alike" if self.cosine > _ALIKE else "ok"
+        if self.cosine > _ALIKE:
+            return "alike"
+        if self.within(low, high):
+            return "ok"
+        return "small" if self.relative < low else "large"
+
+    def within(self, low: float = LOW, high: float = HIGH) -> bool:
+        """Whether the scale is right: between these times what is expected, or of no account."""
+        if not math.isfinite(self.forward):
+            return False
+        if self.cancelled_by or (self.ends_branch and self.forward == 0):
+            return True
+        return not (self.relative < low or self.relative > high)  # NaN: nothing is expected
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -91,8 +113,7 @@ class Report:
             raise OptionError(
                 f"`low` must be at least 0 and at most `high`; got {low!r} and {high!r}."
             )
-        well = (*_WELL, "alike")
-        forward = all(row.verdict(low, high) in well for row in self.rows)
+        forward = all(row.within(low, high) for row in self.rows)
         if backward is None or not forward:
             return forward
         smallest, largest = backward
@@ -131,8 +152,8 @@ class Report:
         from nethook.text.table import Table
 
         said = [row.verdict() for row in self.rows]
-        bad = [verdict for verdict in said if verdict not in _WELL]
-        state = "all well" if not bad else f"{len(bad)} not"
+        bad = Counter(verdict for verdict in said if verdict not in _WELL)
+        state = ", ".join(f"{times} {verdict}" for verdict, times in bad.items()) or "all well"
         title = f"scales of {self.model}: {count(len(self.rows), 'layer')}, {state}"
         columns = ["layer", "forward", "expected", "ratio", "backward", "cosine", "verdict"]
         rows = [

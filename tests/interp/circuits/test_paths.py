@@ -126,7 +126,8 @@ def test_errors_say_what_to_type() -> None:
     with pytest.raises(OptionError, match="`source` must have the shapes of `base`"):
         paths(model, BASE, SOURCE[:, :6], "blocks.0", metric=logit)
     bert, inputs = families.built("bert")
-    with pytest.raises(OptionError, match="the layout of these blocks is post-norm"):
+    why = "the layout of these blocks is post-norm: a norm rescales what was written before"
+    with pytest.raises(OptionError, match=why):
         paths(bert, inputs, inputs, "embedding", metric=logit)
 
 

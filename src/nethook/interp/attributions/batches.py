@@ -1,4 +1,7 @@
-"""How many rows share a run: as many as fit a share of memory, by what one row keeps."""
+"""How many rows share a run: as many as fit a share of memory, by what one row keeps.
+
+And which of them are this process's, where several share the work.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from nethook.extracting.progress import Bar
 from nethook.hooks.autograd.saved_bytes import saved_bytes
 from nethook.interp.attributions.subject import Subject
 from nethook.interp.sweeping.chunks import free_memory
+from nethook.interp.sweeping.ranks import Ranks
 
 ValueOf: TypeAlias = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
@@ -69,3 +73,22 @@ def gradients_of_variants(
 def runs_of(rows: int, per_run: int) -> int:
     """How many runs so many rows take."""
     return -(-rows // per_run)
+
+
+class Shared:
+    """The rows that this process explains, where the ranks of torchrun share them."""
+
+    def __init__(self, subject: Subject, *, spread: bool) -> None:
+        self._subject = subject
+        self._ranks = Ranks(spread=spread)
+        everything = torch.arange(subject.rows)
+        self._alone = self._ranks.count == 1 or subject.target.whole
+        self.rows = everything if self._alone else everything[self._ranks.rank :: self._ranks.count]
+
+    def whole(self, tensor: torch.Tensor) -> torch.Tensor:
+        """A tensor (rows, …) with every row as the process found it whose row it is."""
+        if self._alone:
+            return tensor
+        mine = torch.zeros_like(tensor)
+        mine[self.rows] = tensor[self.rows]
+        return self._ranks.summed(mine).to(tensor.device, tensor.dtype)

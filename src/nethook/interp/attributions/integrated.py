@@ -17,6 +17,7 @@ from nethook.extracting.progress import Bar
 from nethook.interp.attributions.baselines import baseline_of
 from nethook.interp.attributions.batches import (
     Gradients,
+    Shared,
     gradients_of_variants,
     rows_per_run,
     runs_of,
@@ -36,6 +37,7 @@ def integrated_gradients(
     tol: float | None = 1e-3,
     steps: int = 8,
     max_steps: int = 512,
+    spread: bool = False,
     progress: bool | None = None,
 ) -> Attribution:
     """What each element adds to a target, on the straight path from a baseline to the input.
@@ -60,6 +62,8 @@ def integrated_gradients(
             steps and no more.
         steps: how many to begin with.
         max_steps: where doubling ends. What is still above `tol` then is warned of.
+        spread: over the ranks of torchrun: to be called on each with all rows, and each gets the
+            whole result. A function as target sees all rows at once, so nothing is shared then.
 
     Returns:
         An `Attribution` with `start`, `delta` and `steps` per row.
@@ -71,9 +75,10 @@ def integrated_gradients(
     with subject(model, x, target, at) as study:
         base, words = baseline_of(study, baseline)
         everything = torch.arange(study.rows)
+        shared = Shared(study, spread=spread)
         score, start = study.score, study.scores(base, everything)
         path = _Path(study, base, score.double().cpu() - start.double().cpu())
-        rows, count, worst, even = everything, steps, math.inf, False
+        rows, count, worst, even = shared.rows, steps, math.inf, False
         while True:
             integrate = path.evenly if even else path.by_gauss
             integrate(rows, count, progress)
@@ -83,6 +88,9 @@ def integrated_gradients(
             before, worst = worst, float(path.delta[rows].abs().max())
             even = even or _jumps(before, worst, tol or math.inf, max_steps // count)
             rows, count = everything if study.target.whole else rows, 2 * count
+        path.values, path.delta, path.steps = map(
+            shared.whole, (path.values, path.delta, path.steps)
+        )
         return study.result(
             "integrated gradients", path.values, score=score, start=start, delta=path.delta,
             steps=path.steps, baseline=words,

@@ -12,6 +12,7 @@ from nethook.errors import OptionError
 from nethook.extracting.progress import Bar
 from nethook.interp.attributions.baselines import several_baselines
 from nethook.interp.attributions.batches import (
+    Shared,
     ValueOf,
     gradients_of_variants,
     rows_per_run,
@@ -24,7 +25,8 @@ from nethook.interp.results.attribution import Attribution
 
 def smooth_grad(
     model: nn.Module, x: object, target: Given = None, at: Pattern | None = None, *,
-    noise: float = 0.15, samples: int = 32, seed: int = 0, progress: bool | None = None,
+    noise: float = 0.15, samples: int = 32, seed: int = 0, spread: bool = False,
+    progress: bool | None = None,
 ) -> Attribution:  # fmt: skip
     """The mean gradient over copies of the input with noise: less ragged than one gradient.
 
@@ -36,6 +38,7 @@ def smooth_grad(
         samples: how many copies. All rows get the same noise, so a row does not depend on its
             batch.
         seed: of the noise.
+        spread: as in `interp.integrated_gradients`.
 
     Returns:
         An `Attribution` with standard errors. Cost: `samples` gradients per row.
@@ -44,7 +47,7 @@ def smooth_grad(
     if isinstance(noise, bool) or not noise >= 0:
         raise OptionError(f"`noise` must be zero or a positive fraction; got {noise!r}.")
     with subject(model, x, target, at) as study:
-        value = study.value
+        shared, value = Shared(study, spread=spread), study.value
         flat = value.flatten(1) if value.ndim > 1 else value[:, None]
         deviation = noise * (flat.amax(1) - flat.amin(1)).view(-1, *[1] * (value.ndim - 1))
         drawn = _Drawn(value[:1].shape, seed, value)
@@ -52,13 +55,14 @@ def smooth_grad(
         def noisy(which: torch.Tensor, sample: torch.Tensor) -> torch.Tensor:
             return value[which] + deviation[which] * drawn.of(sample)
 
-        mean, errors = _mean_gradient(study, noisy, samples, None, progress)
+        mean, errors = _mean_gradient(study, noisy, samples, None, shared, progress)
         return study.result("SmoothGrad", mean, errors=errors)
 
 
 def gradient_shap(
     model: nn.Module, x: object, target: Given = None, at: Pattern | None = None, *,
-    baseline: Any, samples: int = 64, seed: int = 0, progress: bool | None = None,
+    baseline: Any, samples: int = 64, seed: int = 0, spread: bool = False,
+    progress: bool | None = None,
 ) -> Attribution:  # fmt: skip
     """Expected gradients: integrated gradients averaged over many baselines, by sampling.
 
@@ -70,6 +74,7 @@ def gradient_shap(
         samples: how many pairs of a baseline and a place on the path to it are drawn. Places are
             spread evenly over the path; all rows use the same pairs.
         seed: of what is drawn.
+        spread: as in `interp.integrated_gradients`.
 
     Returns:
         An `Attribution` with standard errors and `delta`, of which `start` is the mean over the
@@ -80,11 +85,11 @@ def gradient_shap(
         background = several_baselines(study, baseline)
         generator = torch.Generator().manual_seed(seed)
         chosen = _evenly(len(background), samples, generator)
-        spread = torch.randperm(samples, generator=generator) + torch.rand(
+        places = torch.randperm(samples, generator=generator) + torch.rand(
             samples, generator=generator
         )
-        value = study.value
-        times = (spread / samples).to(value)
+        shared, value = Shared(study, spread=spread), study.value
+        times = (places / samples).to(value)
         aside = [1] * (value.ndim - 1)
 
         def between(which: torch.Tensor, sample: torch.Tensor) -> torch.Tensor:
@@ -94,7 +99,7 @@ def gradient_shap(
         def step(which: torch.Tensor, sample: torch.Tensor) -> torch.Tensor:
             return value[which] - background[chosen[sample]]
 
-        mean, errors = _mean_gradient(study, between, samples, step, progress)
+        mean, errors = _mean_gradient(study, between, samples, step, shared, progress)
         score = study.score
         start = _mean_score(study, background, chosen)
         delta = mean.flatten(1).sum(1).cpu() - (score.double().cpu() - start)
@@ -127,14 +132,15 @@ class _Drawn:
 
 
 def _mean_gradient(
-    study: Subject, value: ValueOf, samples: int, times: ValueOf | None, progress: bool | None
-) -> tuple[torch.Tensor, torch.Tensor]:
+    study: Subject, value: ValueOf, samples: int, times: ValueOf | None, shared: Shared,
+    progress: bool | None,
+) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
     """The mean over samples of gradients, or of gradients times a step; and its standard error."""
     total = torch.zeros(study.value.shape, dtype=torch.float64, device=study.value.device)
     squares = torch.zeros_like(total)
-    rows = torch.arange(study.rows)
-    per_run = rows_per_run(study, samples * study.rows)
-    runs = runs_of(samples * study.rows, per_run)
+    rows = shared.rows
+    per_run = rows_per_run(study, samples * len(rows))
+    runs = runs_of(samples * len(rows), per_run)
     with Bar(runs, 0, shown=progress, label="sampling", unit="gradients") as bar:
         for run in gradients_of_variants(study, rows, samples, value, per_run, bar):
             grads = run.grads.double()
@@ -143,6 +149,7 @@ def _mean_gradient(
             which = run.which.to(total.device)
             total.index_add_(0, which, grads)
             squares.index_add_(0, which, grads.square())
+    total, squares = shared.whole(total), shared.whole(squares)
     mean = total / samples
     spread = (squares / samples - mean.square()).clamp(min=0) / max(samples - 1, 1)
     return mean, spread.sqrt() if samples > 1 else torch.full_like(mean, torch.nan)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import nn
@@ -16,6 +16,7 @@ from nethook.addresses.paths import Path
 from nethook.addresses.patterns import Pattern
 from nethook.errors import OptionError
 from nethook.extracting.features import home
+from nethook.hooks.autograd.lazy_copy import cheap_copy
 from nethook.hooks.layouts.fused import layer_by_layer
 from nethook.interp.attributions.targets import Given, Target
 from nethook.interp.estimates.gradients import weights_frozen
@@ -152,6 +153,9 @@ class Subject:
         )
 
 
+_NO_VALUES: Final = torch.empty(0)
+
+
 @contextmanager
 def subject(
     model: nn.Module, x: object, target: Given, at: Pattern | None, *, graph: bool = False
@@ -162,13 +166,14 @@ def subject(
     """
     wanted = Target(target)
     inputs = moved_inputs(x, home(model))
+    # Each call gets tensors of its own, so those that were given need not be kept to be put back.
+    others = map_tensors(lambda _: _NO_VALUES, (inputs.args, dict(inputs.kwargs)))
     with (
-        unchanged(model, inputs, evaluation=True),
+        unchanged(model, others, evaluation=True),
         weights_frozen(model),
         layer_by_layer(),
         torch.inference_mode(False),
     ):
-        inputs = own_inputs(inputs)
         if at is None:
             yield _of_input(model, inputs, wanted, graph=graph)
         else:
@@ -238,13 +243,13 @@ def recorded(
     seen: list[torch.Tensor] = []
 
     def keep(_: Point, value: torch.Tensor) -> torch.Tensor | None:
-        own = value.detach().clone()
-        seen.append(own.detach())
+        own = cheap_copy(value, detach=True)
+        seen.append(own)
         few = value.ndim > 0 and len(value) <= _ROWS_OF_A_GRAPH
         if leaves is None or not few or not value.is_floating_point():
             return None
         leaves.append(own.requires_grad_())
-        return own.clone()  # the model may write to what it goes on with
+        return cheap_copy(own)  # the model may write to what it goes on with
 
     with torch.set_grad_enabled(leaves is not None), attach(model, [point], keep):
         output = own_inputs(inputs).call(model)
@@ -253,4 +258,4 @@ def recorded(
             f"`at` must name a site that runs once; got {point.name!r}, which ran {len(seen)} "
             "times. Name an operation inside it: nethook.sites(model, inputs) lists them."
         )
-    return seen[0], output
+    return seen[0].detach(), output

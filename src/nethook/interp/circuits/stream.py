@@ -21,6 +21,10 @@ from nethook.interp.lenses.lens import last_stack
 from nethook.restoring.copies import own_inputs
 
 EMBEDDING = "embedding"
+_NOT_A_SUM: dict[str | None, str] = {
+    "post-norm": ": a norm rescales what was written before the next module reads it, by a factor "
+    "that depends on all of it, so no sender has a part of its own in what a receiver is given"
+}
 Sender: TypeAlias = str | tuple[str, int]  # a module, or one head of an attention
 
 
@@ -78,9 +82,11 @@ def find_stream(model: nn.Module, inputs: Any) -> Stream:
     blocks = last_stack(found.blocks)
     rows = [found[name] for name in blocks]
     if any(row.layout not in ("sequential", "parallel") for row in rows):
+        layout = next((row.layout for row in rows if row.layout in _NOT_A_SUM), rows[0].layout)
         raise OptionError(
             "paths must lead through a residual stream to which blocks only add; the layout of "
-            f"these blocks is {rows[0].layout or 'unknown'}. Use interp.sweep, which needs none."
+            f"these blocks is {layout or 'unknown'}{_NOT_A_SUM.get(layout, '')}. Use interp.sweep, "
+            "which needs none."
         )
     writes: list[str] = []
     readers: list[str] = []

@@ -13,7 +13,7 @@ from torch import nn
 from nethook.addresses.inputs import Inputs
 from nethook.addresses.tree import Tree
 from nethook.errors import SweepError
-from nethook.hooks.answering import Answers
+from nethook.hooks.answering import Answers, why_unanswerable
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.compile.eager import without_warning_of_global_hooks
 from nethook.hooks.hook import Hook, Owner
@@ -29,6 +29,7 @@ from nethook.interp.sweeping.cells import Cell, put_all
 from nethook.interp.sweeping.changes import At, Change
 from nethook.interp.sweeping.joining import Joins, may_join
 from nethook.interp.sweeping.sites import Site
+from nethook.interp.sweeping.tokens import TokenByToken, worth_a_look
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class _Plan:
     answered: dict[str, Repeated] = field(default_factory=dict)
     calls: dict[str, int] = field(default_factory=dict)
     joins: Joins | None = None
+    ends_with_base: bool = False  # its last copy has no change
 
     def joined(self, address: str) -> bool:
         """Whether copies join at a site."""
@@ -67,11 +69,20 @@ class Runner:
         self._inputs: dict[int, Inputs] = {}
         self._new: dict[str, torch.Tensor] = {}
         self._answers: dict[str, list[str]] = {}
+        self._tokens: TokenByToken | None = None
         self.runs = 0
 
+    @property
+    def spares_tokens(self) -> bool:
+        """Whether runs with an unchanged copy at the end compute fewer tokens."""
+        return self._tokens is not None
+
     @contextmanager
-    def attached(self, *, single: bool) -> Iterator[None]:
-        """A block in which chunks can be run; with `single`, of one cell each."""
+    def attached(self, *, single: bool, by_tokens: bool = False) -> Iterator[None]:
+        """A block in which chunks can be run; with `single`, of one cell each.
+
+        With `by_tokens` cells are tokens, and modules are given no more of them than they must be.
+        """
         base = self._base
         answered: dict[str, nn.Module] = {}
         able = [] if base.whole else answerable(base.recording, base.layout.dims, single=single)
@@ -85,6 +96,11 @@ class Runner:
                 answered[called.address] = called.module
                 dims = base.layout.dims.get(called.address, ())
                 self._repeated[called.address] = Repeated(called.outputs[0], dims)
+        if by_tokens and not single and not base.whole and not base.layout.inputs:
+            self._tokens = TokenByToken(base.rows)
+            for address, module in worth_a_look(base.tree, list(self._sites.values())).items():
+                if why_unanswerable(module) is None:
+                    answered.setdefault(address, module)
         with Scope("nethook.interp", base.tree) as hooks:
             self._attach(base.tree, hooks, answered)
             yield
@@ -110,7 +126,7 @@ class Runner:
 
     def run(self, places: Sequence[Place | None]) -> torch.Tensor:
         """The metric with each of these cells changed, (cells, rows); None changes nothing."""
-        plan = _Plan(copies=len(places))
+        plan = _Plan(copies=len(places), ends_with_base=places[-1] is None)
         for slot, place in enumerate(places):
             if place is not None:
                 plan.changed.setdefault(place.site.address, []).append((slot, place.cell))
@@ -122,7 +138,7 @@ class Runner:
         Copies join the run at the site of their cell, and places are in the order of sites.
         """
         base = self._base
-        plan = _Plan()
+        plan = _Plan(ends_with_base=True)
         for slot, place in enumerate(places):
             plan.changed.setdefault(place.site.address, []).append((slot, place.cell))
         sites = [self._sites[address] for address in plan.changed]
@@ -166,10 +182,18 @@ class Runner:
                 return Inputs(args, kwargs)
         return inputs
 
-    def answer(self, address: str, run: Callable[[], Any]) -> Any:
+    def answer(
+        self, address: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any],
+        run: Callable[..., Any],
+    ) -> Any:  # fmt: skip
         """What a module returned in the base run, for all copies; or what it computes."""
-        known = self._plan.answered.get(address)
-        return run() if known is None else known.of(self._plan.copies)
+        plan, tokens = self._plan, self._tokens
+        known = plan.answered.get(address)
+        if known is not None:
+            return known.of(plan.copies)
+        if tokens is not None and plan.ends_with_base and tokens.may(args, kwargs, plan.copies):
+            return tokens.computed(module, args[0], plan.copies, run)
+        return run(*args, **kwargs)
 
     def changes(self, site: Site) -> bool:
         """Whether this run has cells at a site."""
@@ -229,7 +253,7 @@ class _Answer(Hook):
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any],
         run: Callable[..., Any],
     ) -> Any:  # fmt: skip
-        return self._runner.answer(self.address, lambda: run(*args, **kwargs))
+        return self._runner.answer(self.address, module, args, kwargs, run)
 
 
 class _Changed(Hook):

@@ -200,7 +200,7 @@ class _Study:
             chunks = [chunk for chunk in left if chunk]
         runner = Runner(base, base.sites, self._change)
         bar = Bar(len(chunks), 0, shown=progress, label="sweeping", unit="cells")
-        with runner.attached(single=count == 1), bar:
+        with runner.attached(single=count == 1, by_tokens=kind == "positions"), bar:
             while chunks:
                 chunk, unchanged_too = chunks.pop(0), False
                 numbers = runner.run_joined(chunk) if joining and _several(chunk) else None
@@ -214,7 +214,7 @@ class _Study:
                     continue
                 else:
                     # In the first run of several, one copy of the base stays as it is.
-                    unchanged_too = count > 1 and not done.any()
+                    unchanged_too = count > 1 and (runner.spares_tokens or not done.any())
                     numbers = runner.run([*chunk, None] if unchanged_too else chunk)
                 if unchanged_too:
                     floor = max(floor, float((numbers[-1] - base.metric).abs().max()))

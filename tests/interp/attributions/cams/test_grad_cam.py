@@ -121,6 +121,15 @@ def test_a_region_and_a_regression():
     assert bool((found.maps[:, :4, :4] != 0).any())
 
 
+def test_a_result_keeps_the_pictures_as_they_were():
+    images = IMAGES.clone()
+    cam = interp.grad_cam(cnn(), images, target=1, at="3")
+    saliency = interp.saliency(cnn(), images, target=1)
+    images.zero_()
+    assert torch.equal(cam.images, IMAGES)
+    assert torch.equal(saliency.inputs, IMAGES)
+
+
 def test_nothing_is_left_behind():
     model = cnn().train()
     interp.grad_cam(model, IMAGES, target=0, at="2", method="score")

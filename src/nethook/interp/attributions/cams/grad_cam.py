@@ -10,6 +10,7 @@ from torch import nn
 from nethook.addresses.patterns import Pattern
 from nethook.errors import OptionError
 from nethook.extracting.progress import Bar
+from nethook.hooks.autograd.lazy_copy import cheap_copy
 from nethook.interp.attributions.batches import rows_per_run, runs_of
 from nethook.interp.attributions.cams.formulae import (
     grad_cam_map,
@@ -88,7 +89,7 @@ def grad_cam(
             maps = _FORMULAE[method](values, grads)
         return Cam(
             maps=maps.detach(), score=study.score, method=method, at=study.address,
-            layout=layout.name, skipped=layout.skipped, images=pictures.detach(),
+            layout=layout.name, skipped=layout.skipped, images=cheap_copy(pictures, detach=True),
         )  # fmt: skip
 
 

@@ -114,8 +114,9 @@ def test_the_functions_that_once_were_modules_are_among_them() -> None:
     assert {("nethook.figures", name) for name in ("compare", "report")} <= {*pairs}
 
 
-def test_dir_lists_every_name() -> None:
-    assert {*PUBLIC, "__version__", "__all__", "__doc__"} <= set(dir(nethook))
+def test_dir_lists_every_public_name_and_no_other() -> None:
+    assert {"__version__", "__all__", "__doc__"} <= {*dir(nethook)}
+    assert [name for name in dir(nethook) if not name.startswith("__")] == PUBLIC
 
 
 def test_the_version_is_the_installed_one() -> None:

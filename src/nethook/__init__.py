@@ -214,7 +214,8 @@ if not TYPE_CHECKING:  # a module with __getattr__ has every name, to a type che
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "__version__"})
+    """The public names, so that completion offers them and no room of the package."""
+    return sorted({*__all__, *(name for name in globals() if name[:2] == "__"), "__version__"})
 
 
 def _no_such_name(name: str) -> str:

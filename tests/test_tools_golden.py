@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from tools.golden import (
-    commit_of,
-    compared,
-    differences_of,
-    keep_common_spans,
-    keep_what_both_measured,
-    result_of,
-)
+from nethook.runs.names import score_name
+from nethook.runs.writing.writer import RunWriter
+from tools.golden.comparing import compared, keep_common_spans, keep_what_both_measured
+from tools.golden.on_purpose import result_of
+from tools.golden.recording import contents
+from tools.golden.scripts import differences_of
+from tools.golden.sources import commit_of
 
 
 def recorded(**fields: Any) -> dict[str, Any]:
@@ -109,10 +108,29 @@ def test_what_is_recorded_besides_is_not_called_equal() -> None:
     assert result_of([added, other]) == "DIFFERS"
 
 
+def test_answers_of_evaluations_are_recorded_besides_and_are_no_losses(tmp_path: Path) -> None:
+    found = []
+    for later in (False, True):
+        with RunWriter(tmp_path / f"{later}.db") as writer:
+            writer.loss("train.py:3", 0, {"kind": "nll_loss"}, "train")
+            if later:
+                writer.log(score_name("train.py:9"), 0.5, 0)
+                writer.loss("train.py:9", 0, {"rows": 64}, "eval")
+        whole = contents(tmp_path / f"{later}.db")
+        found.append({name: whole[name] for name in ("losses", "scalars", "answers")})
+    base, here = found
+    differences = list(compared(base, here))
+    assert [path for path, _ in differences] == [
+        "run.answers.train.py:9 0",
+        "run.scalars.accuracy:train.py:9",
+    ]
+    assert result_of(differences) == "changed"
+
+
 def test_two_versions_that_record_nothing_are_not_called_equal(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("tools.golden.recorded", lambda *_: {})
+    monkeypatch.setattr("tools.golden.scripts.recorded", lambda *_: {})
     assert result_of(differences_of("plain.py", tmp_path, tmp_path, "none")) == "DIFFERS"
 
 

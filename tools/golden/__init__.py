@@ -1,0 +1,1 @@
+"""What two versions record of the same scripts: `make golden`."""

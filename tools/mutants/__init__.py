@@ -1,0 +1,1 @@
+"""Takes each guard of `hooks/` away in turn: `make mutants`."""

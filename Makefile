@@ -67,7 +67,7 @@ READY := $(VENV)/.ready
 CODE := src tests tools examples $(wildcard benchmarks)
 TYPED := src tools examples $(wildcard benchmarks) tests/typing
 
-# TORCH=2.15.0 (or newest, or nightly) does all this with another torch, in a separate environment;
+# TORCH=2.15.0 (or newest) does all this with another torch, in a separate environment;
 # so does the other Python that PYTHON names, with the pinned torch.
 # It is installed with uv: the registry's builds bring gigabytes of CUDA packages, and pip takes long.
 # What was downloaded lies in build/uv-cache; the files of an environment are links to it.
@@ -91,10 +91,6 @@ endif
 # What goes with nethook: by uv, too, where it is asked for. pip has installed torch by then, from
 # where it is told to look.
 INSTALL_REST := $(if $(WITH_UV),$(UV_PIP) install --quiet --python $(BIN)/python --constraint $(PINS) $(MORE),$(INSTALL))
-ifeq ($(TORCH),nightly)
-# From torch's own registry, which has some other packages as well, in versions that are not ours.
-INSTALL += --index https://download.pytorch.org/whl/nightly/cpu --index-strategy unsafe-best-match
-endif
 
 # An environment knows its own path. Where this folder was moved or copied, or the interpreter is
 # gone, it is made again.
@@ -210,7 +206,7 @@ golden: $(NATIVE) ## Compare what BASE (v0.1.0) and this folder record of the sc
 
 .PHONY: mutants
 mutants: $(READY) ## Remove each guard of hooks/ in turn and check that a test fails (30 minutes)
-	@$(BIN)/python tools/mutants.py $(ARGS)
+	@$(BIN)/python -m tools.mutants $(ARGS)
 
 # The wheels of a release, as its workflow builds them, but for this machine alone.
 .PHONY: wheels

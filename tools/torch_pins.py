@@ -2,9 +2,8 @@
 
     python -m tools.torch_pins 2.15.0     the lines, on standard output
 
-`make test TORCH=2.15.0` installs with them. Beside a version, `newest` takes what the registry has,
-and `nightly` what torch built last night (`make` knows its registry). No package is needed for
-this: it runs before there is an environment.
+`make test TORCH=2.15.0` installs with them. Beside a version, `newest` takes what the registry has.
+No package is needed for this: it runs before there is an environment.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ OFTEN: Final = ("2.8.0", "2.11.0", "2.13.0", "2.15.0")
 """What `make torches` runs."""
 SELDOM: Final = ("2.9.1", "2.10.0", "2.12.1", "2.14.1")
 """What `make torches ARGS=all` runs as well."""
-OPEN: Final = {"newest": "", "nightly": "torch>=2.16.0.dev0"}
-"""Names that are no version -> the line for torch. Its `dev` is what allows a nightly build."""
+NEWEST: Final = "newest"
+"""No version: torch is not pinned at all."""
 
 # Everything else is the same for all of them, transformers, lightning, accelerate and monai
 # included: `uv pip check` holds it against what the packages ask for, each time.
@@ -33,7 +32,7 @@ OTHERWISE: Final[dict[str, dict[str, str]]] = {
 
 def is_torch(word: str) -> bool:
     """Whether a word names a torch: `2.15.0`, `2.15`, `newest`."""
-    return word in OPEN or re.fullmatch(r"\d+\.\d+(\.\d+)?", word) is not None
+    return word == NEWEST or re.fullmatch(r"\d+\.\d+(\.\d+)?", word) is not None
 
 
 def pins(torch: str, constraints: str) -> str:
@@ -42,12 +41,12 @@ def pins(torch: str, constraints: str) -> str:
     other = {name: f"{name}=={version}" for name, version in OTHERWISE.get(minor, {}).items()}
     # `2.15` is any 2.15.
     exact = f"torch=={torch}" if torch.count(".") == 2 else f"torch=={torch}.*"
-    other["torch"] = OPEN.get(torch, exact)
+    other["torch"] = "" if torch == NEWEST else exact
     lines = [other.get(line.partition("==")[0], line) for line in constraints.splitlines()]
     return "\n".join(line for line in lines if line) + "\n"
 
 
 if __name__ == "__main__":
     if len(sys.argv) != 2 or not is_torch(sys.argv[1]):
-        sys.exit(f"Which torch? A version such as {OFTEN[-1]}, newest or nightly.")
+        sys.exit(f"Which torch? A version such as {OFTEN[-1]}, or newest.")
     sys.stdout.write(pins(sys.argv[1], (ROOT / "constraints.txt").read_text(encoding="utf-8")))

@@ -41,7 +41,7 @@ TRAINERS: Final = {
     "keras": Trainer(
         "Keras (on torch)", "keras",
         f"callback; its metrics; a loaded model continues its run; {_STOPS}; "
-        "losses; outputs and their gradients, not weights",
+        "losses; outputs and their gradients per layer, not weights",
     ),
     "fastai": Trainer(
         "fastai", "fastai", f"callback; its metrics; `start_epoch` continues a run; {_STOPS}"
@@ -52,6 +52,8 @@ TRAINERS: Final = {
     ),
     "sb3": Trainer("Stable-Baselines3", "stable-baselines3", _GETS),
 }  # fmt: skip
+_PAGES: Final = {"transformers": "hf", "sentence-transformers": "st"}
+"""Pages that are not called as their trainer is called here."""
 # Which trainer a test is of: a program or a page by its name, a callback by its file.
 _OF: Final = re.compile(r"\[(?:faulty_)?([a-z0-9]+)[_\]]|integrations/test_([a-z0-9]+)\.py")
 
@@ -71,7 +73,9 @@ left_out: set[str | None] = set()
 
 def trainer_of(test: str) -> str | None:
     """The trainer that a test is of, by the name of the test."""
-    found = _OF.search(test.replace("[transformers]", "[hf]"))
+    for page, key in _PAGES.items():
+        test = test.replace(f"[{page}]", f"[{key}]")
+    found = _OF.search(test)
     key = (found[1] or found[2]) if found else ""
     return key if key in TRAINERS else None
 

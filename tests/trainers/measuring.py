@@ -27,7 +27,7 @@ from typing import Any, Final
 import nethook
 from nethook.doctor.diagnose import examine
 from nethook.doctor.finding import Finding
-from nethook.runs.reading.shown_losses import shown_losses
+from nethook.runs.reading.losses.shown import shown_losses
 from tests.processes import run_whole
 from zoo.measure import Workers
 

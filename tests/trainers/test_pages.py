@@ -12,9 +12,14 @@ from tests.trainers.measuring import is_installed
 from zoo.measure import Workers
 
 FOLDER = Path(__file__).parents[2] / "docs" / "trainers"
-PACKAGES = {"sb3": "stable_baselines3"}
+PACKAGES = {
+    "sb3": ["stable_baselines3"],
+    "sentence-transformers": ["sentence_transformers", "datasets"],
+}
 PAGES = [
-    page for page in sorted(FOLDER.glob("*.md")) if is_installed(PACKAGES.get(page.stem, page.stem))
+    page
+    for page in sorted(FOLDER.glob("*.md"))
+    if all(is_installed(package) for package in PACKAGES.get(page.stem, [page.stem]))
 ]
 LOGGED = {
     "accelerate": {"trainer/loss"},
@@ -23,7 +28,9 @@ LOGGED = {
     "keras": {"trainer/loss", "trainer/val_loss", "trainer/epoch"},
     "lightning": {"trainer/train_loss", "trainer/val_loss", "trainer/epoch"},
     "sb3": {"trainer/train/loss", "trainer/timesteps"},
+    "sentence-transformers": {"trainer/loss", "trainer/eval_loss", "trainer/epoch"},
     "skorch": {"trainer/train_loss", "trainer/valid_loss", "trainer/epoch"},
+    "trl": {"trainer/loss", "trainer/eval_loss", "trainer/epoch"},
     "transformers": {"trainer/loss", "trainer/eval_loss", "trainer/epoch"},
 }
 

@@ -17,9 +17,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from nethook.runs import names
+from nethook.runs.reading.losses.shown import shown_losses
 from nethook.runs.reading.results import Scalar
 from nethook.runs.reading.run import Run
-from nethook.runs.reading.shown_losses import shown_losses
 from nethook.text.findings import SEVERITIES, read_findings
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"

@@ -10,9 +10,9 @@ import numpy as np
 
 from nethook.runs import names
 from nethook.runs.format.schema import PHASES
+from nethook.runs.reading.losses.shown import LOGGED, shown_losses
 from nethook.runs.reading.results import Histograms, Series
 from nethook.runs.reading.run import Run
-from nethook.runs.reading.shown_losses import LOGGED, shown_losses
 from nethook.sinks.bins import bin_edges
 from nethook.sinks.histograms import SHOWN
 from nethook.sinks.tags import COLUMNS, loss_tag, scalar_tag, series_tag

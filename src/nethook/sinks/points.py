@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from nethook.runs import names
-from nethook.runs.reading.loss_curve import curve_of
+from nethook.runs.reading.losses.curve import curve_of
 from nethook.sinks.sink import EVERY
 from nethook.sinks.tags import loss_tag, scalar_tag
 

@@ -5,8 +5,9 @@
 Integrated gradients are to be within a tolerance of the sum that they must have. nethook doubles
 its steps until they are, and all of that counts. captum is told how many steps to take: the
 smallest power of two with which its own error (Gauss–Legendre) is within the tolerance; finding it
-does not count. It runs as it does by default, all steps in one batch, and with batches as large as
-nethook chose. Grad-CAM is that of a middle layer, and its maps must be equal bit for bit.
+does not count. It runs as it does by default, all steps in one batch; so that it states its error,
+as nethook always does; and with smaller batches. Grad-CAM is that of a middle layer, and its maps
+must be equal bit for bit.
 
 Time is the processor's, one thread, in turns; the quickest rounds count. Memory is what one call
 needs more at its peak. Ratios are captum's by nethook's: above 1, nethook takes less.
@@ -106,6 +107,7 @@ def integrated(name: str, model: nn.Module, x: torch.Tensor, rounds: int) -> dic
     ways: dict[str, Way] = {
         "nethook": ours,
         "captum": theirs,
+        "captum, with its error": partial(theirs, return_convergence_delta=True),
         "captum, batches of 64": partial(theirs, internal_batch_size=64),
     }
     return compare(title, ways, rounds)

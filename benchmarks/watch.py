@@ -167,7 +167,7 @@ def work(name: str, way: str, pipe: Connection, profile: bool, release: str) -> 
 def sources_of_release() -> str:
     """The sources of 0.1.0 with their kernel, as `make golden` builds them."""
     sys.path.insert(0, str(ROOT))
-    from tools.golden import commit_of, sources_of
+    from tools.golden.sources import commit_of, sources_of
 
     return str(sources_of(commit_of("v0.1.0")))
 

@@ -152,7 +152,7 @@ def short(measured: Mapping[str, Any]) -> str:
         others = {
             way: said
             for way, said in ways.items()
-            if "seconds" in said and way not in ("nobody watches", "nethook")
+            if "seconds" in said and way != "nobody watches" and not way.startswith("nethook")
         }
         said = ", ".join(f"{way} {it['seconds'] / plain:.2f}×" for way, it in others.items())
         mine = ways["nethook"]["seconds"] / plain

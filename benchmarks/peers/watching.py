@@ -30,7 +30,7 @@ import torch
 from torch import Tensor, nn
 from watch import mlp, notes_hooks
 
-from peers.capture import closeness, left_behind
+from peers.questions import closeness, left_behind
 from peers.turns import Work, first_line, functions_of_torch
 
 EVERY, POISONED = 10, 15

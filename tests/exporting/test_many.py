@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import re
 import sqlite3
+from importlib.util import find_spec
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -107,20 +109,42 @@ def test_a_folder_of_runs_is_one_query(tmp_path: Path) -> None:
         marks = ", ".join("?" * len(table.column_names))
         rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
         database.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
-    page = (ROOT / "docs" / "clusters.md").read_text(encoding="utf-8")
-    queries = [
+    plain = [
         re.sub(r"'all/(\w+)\.parquet'", r"\1", query).replace("GROUP BY ALL", "GROUP BY 1, 2")
-        for block in re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
-        for query in block.split(";")
-        if query.strip()
+        for query in queries()
     ]
     best, silent = (
         database.execute(query.replace("first_step >= 1000", "first_step >= 0")).fetchall()
-        for query in queries
+        for query in plain
     )
     database.close()
     assert sorted(lr for lr, _, _ in best) == ["0.1", "0.2", "0.3"]
     assert {(run, address) for run, address, _ in silent} == {(k, "1") for k in ("1", "2", "3")}
+
+
+@pytest.mark.skipif(
+    find_spec("duckdb") is None,
+    reason="DuckDB itself has an environment of its own: docs/clusters.md",
+)
+def test_duckdb_answers_the_queries_of_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [trained(tmp_path / f"{k}.db", lr=k / 1000) for k in range(1, 101)]
+    monkeypatch.chdir(tmp_path)
+    export_runs(runs, "parquet", Path("all"))
+    query = importlib.import_module("duckdb").sql
+    best, silent = (query(each.replace(">= 1000", ">= 0")).fetchall() for each in queries())
+    losses = [least for _, _, least in best]
+    assert len(best) == 10  # of a hundred
+    assert losses == sorted(losses)
+    assert {(run, address) for run, address, _ in silent} == {(str(k), "1") for k in range(1, 101)}
+
+
+def queries() -> list[str]:
+    """Every query of docs/clusters.md."""
+    page = (ROOT / "docs" / "clusters.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    return [query for block in blocks for query in block.split(";") if query.strip()]
 
 
 def trained(path: Path, lr: float) -> Path:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+import pytest
 
 import nethook
 
@@ -99,3 +103,20 @@ def test_tasks_of_slurm_without_a_launcher(tmp_path: Path) -> None:
         )
         time.sleep(1.5)
     check(started, tmp_path, "ddp-slurm-4711.2")
+
+
+@pytest.mark.skipif(shutil.which("srun") is None, reason="Slurm is not installed")
+def test_tasks_of_srun(tmp_path: Path) -> None:
+    (tmp_path / "ddp.py").write_text(TRAINS)
+    command = ["srun", "--ntasks", "2", sys.executable, "-m", "nethook", "run", "ddp.py"]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=240,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "MASTER_ADDR": "127.0.0.1",
+             "MASTER_PORT": free_port()},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    first, second = sorted(path.name for path in (tmp_path / "runs").glob("*.db"))
+    assert re.fullmatch(r"ddp-slurm-\d+\.0\.db", first)
+    assert second == first.replace(".db", ".rank1.db")
+    with nethook.open_run(tmp_path / "runs" / first) as run:
+        assert [(rank.rank, rank.state) for rank in run.ranks] == [(0, "finished"), (1, "finished")]

@@ -63,7 +63,12 @@ STRANGERS = (
 # And what a run that nothing is wrong with has no use for, of the rooms that have a part in it.
 UNUSED = (
     *("hooks.audit", "hooks.canaries", "running.demo", "running.live.page_process"),
-    *("running.live.status_line", "runs.reading.divergence", "runs.reading.show", "text.table"),
+    *(
+        "running.live.status_line",
+        "runs.reading.comparing.divergence",
+        "runs.reading.show",
+        "text.table",
+    ),
     *("text.tree", "tracing.attention", "tracing.autograd", "tracing.scope", "tracing.sites"),
     *("tracing.tape", "watching.flight.replay_ops", "watching.flight.replaying"),
 )

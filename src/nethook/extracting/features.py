@@ -17,6 +17,7 @@ from nethook.errors import NoSuchSiteError, OptionError, PatternError, ReadError
 from nethook.extracting.pooling import Mask, Pool, check_pool, find_mask, pooled
 from nethook.hooks.autograd.compact import compact_clone
 from nethook.restoring.unchanged import unchanged
+from nethook.torch_private import buffers_of, parameters_of
 from nethook.tracing.objects import NotRecorded, is_plain
 from nethook.tracing.scope import trace
 from nethook.tracing.tape.record import Record
@@ -255,7 +256,13 @@ def _only(output: Any, name: str) -> Any:
 
 def home(model: nn.Module) -> torch.device | None:
     """The one device that all parameters and buffers are on; None where there are several."""
-    devices = {tensor.device for tensor in (*model.parameters(), *model.buffers())}
+    devices = {
+        tensor.device
+        for module in model.modules()
+        for held in (parameters_of(module), buffers_of(module))
+        for tensor in held.values()
+        if tensor is not None
+    }
     return devices.pop() if len(devices) == 1 else None
 
 

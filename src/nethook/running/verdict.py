@@ -13,10 +13,11 @@ from typing import Any, Final
 
 from nethook.doctor.verdict import Verdict, verdict_of
 from nethook.runs import names
+from nethook.runs.reading.layers import layers_that_ran
+from nethook.runs.reading.losses.shown import LOGGED, shown_losses
 from nethook.runs.reading.rank_file import Site
 from nethook.runs.reading.results import EventRecord
 from nethook.runs.reading.run import Run
-from nethook.runs.reading.shown_losses import LOGGED, shown_losses
 from nethook.text.examined import examined_lines
 from nethook.text.finding_lines import finding_lines
 from nethook.text.findings import read_findings
@@ -102,8 +103,7 @@ def _what(
     run: Run, info: Mapping[str, Any], sites: Sequence[Site], steps: int, style: Style
 ) -> Iterator[str]:
     models = info.get("models")
-    leaves = sum(bool(site.info.get("leaf")) for site in sites)
-    parts = [_models(models), counted(leaves, "layer")]
+    parts = [_models(models), counted(len(layers_that_ran(sites)), "layer")]
     clock = {"backward": "backward passes", "forward": "forward passes"}.get(str(info.get("clock")))
     parts.append(f"{steps:,} {clock}" if clock else counted(steps, "step"))
     if cost := _cost(info):

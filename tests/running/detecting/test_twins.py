@@ -81,3 +81,60 @@ def test_a_network_that_is_called_while_the_other_one_learns() -> None:
     twins.meet([target])
     train(trained)
     assert twins.evaluated() == []
+
+
+class Drops(nn.Sequential):
+    def __init__(self) -> None:
+        super().__init__(nn.Linear(8, 16), nn.Dropout(0.5), nn.Linear(16, 8))
+
+
+def loaded(trained: nn.Module, kind: type[nn.Module] = Drops) -> nn.Module:
+    other = kind()
+    other.load_state_dict(trained.state_dict())
+    return other
+
+
+def test_a_loaded_network_in_training_mode() -> None:
+    trained, twins = Drops(), Twins()
+    train(trained)
+    twins.follow([trained])
+    other = loaded(trained)
+    twins.meet_loaded([other], set())
+    assert twins.in_training_mode() == [{"layers": ["1"]}]
+    other.eval()
+    assert twins.in_training_mode() == []
+
+
+def test_a_loaded_network_outlives_the_trained_one() -> None:
+    trained, twins = Drops(), Twins()
+    train(trained)
+    twins.follow([trained])
+    other = loaded(trained)
+    del trained
+    twins.meet_loaded([other], set())
+    del other
+    assert twins.in_training_mode() == [{"layers": ["1"]}]
+
+
+def asked(other: nn.Module, trained: nn.Module, *, further: int = 0) -> list[dict[str, object]]:
+    twins = Twins()
+    twins.follow([trained])
+    twins.meet_loaded([other], set())
+    train(trained, further)
+    return twins.in_training_mode()
+
+
+def test_loaded_networks_that_are_as_they_should_be() -> None:
+    trained = Drops()
+    train(trained)
+    assert asked(loaded(trained).eval(), trained) == []
+    assert asked(Drops(), trained) == []  # nothing was loaded
+    assert asked(trained, trained) == []
+    assert asked(loaded(trained), trained, further=2) == []  # a teacher
+    plain = Net()
+    train(plain)
+    assert asked(loaded(plain, Net), plain) == []  # no layer has modes
+    twins, tuned = Twins(), loaded(trained)
+    twins.follow([trained])
+    twins.meet_loaded([tuned], {id(one) for one in tuned.parameters()})
+    assert twins.in_training_mode() == []

@@ -159,6 +159,8 @@ class Session:
                     self.watcher.ended_with(error, interrupted=interrupted)
                 if twins := self._twins.evaluated():
                     self.watcher.keep(untrained_twins=twins)
+                if asked := self._twins.in_training_mode():
+                    self.watcher.keep(loaded_twins=asked)
                 self.watcher.close()
                 self.notes += self.watcher.problems
             except Exception as error:
@@ -261,6 +263,8 @@ class Session:
         trained = census.trained()
         if module is not None and not named and not is_grad_enabled() and self.models:
             self._twins.meet(census.owners(module))
+        if module is not None and self.models:
+            self._twins.meet_loaded(census.owners(module), trained)
         if named:
             if self.watcher is not None and trained:
                 self.watcher.settle(trained)

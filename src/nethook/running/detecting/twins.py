@@ -3,15 +3,17 @@
 A script that reads a checkpoint and forgets to give it to the new network evaluates random weights.
 Such a network was made by its constructor, was filled by no `load_state_dict`, and has nothing in
 common with the weights that were trained: not a copy, an average, or another one in training.
+One that was loaded, and is asked in training mode, is a twin of another kind: its dropout drops and
+its batch norm judges each sample by its batch.
 """
 
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     import torch
     from torch import nn
@@ -29,10 +31,14 @@ class Twins:
     def __init__(self) -> None:
         self._trained: list[weakref.ref[nn.Module]] = []
         self._met: list[tuple[weakref.ref[nn.Module], weakref.ref[nn.Module], int]] = []
+        self._kinds: list[tuple[_Kind, weakref.ref[nn.Module]]] = []
+        self._asked: list[_Asked] = []
 
     def follow(self, roots: Iterable[nn.Module]) -> None:
         """These are trained."""
-        self._trained += [weakref.ref(root) for root in roots]
+        for root in roots:
+            self._trained.append(weakref.ref(root))
+            self._kinds.append((_kind(root), weakref.ref(root)))
 
     def meet(self, roots: Iterable[nn.Module]) -> None:
         """These are called without a gradient, for the first time, and are not followed."""
@@ -44,6 +50,40 @@ class Twins:
                 if _is_fresh(root) and not _are_related(root, trained):
                     self._met.append((weakref.ref(root), reference, _writes(trained)))
 
+    def meet_loaded(self, roots: Iterable[nn.Module], held: Container[int]) -> None:
+        """These are called for the first time, with a gradient or without.
+
+        Arguments:
+            roots: the networks.
+            held: ids of the parameters that optimizers have.
+        """
+        for root in roots:
+            if any(id(one) in held for one in root.parameters()):
+                continue  # it is trained further
+            layers = _layers_with_modes(root)
+            if not (layers and _weights(root) and _is_filled(root)):
+                continue
+            kind = _kind(root)
+            for known, reference in self._kinds:
+                trained = reference()
+                if known != kind or trained is root:
+                    continue
+                writes = -1 if trained is None else _writes(trained)
+                self._asked.append(_Asked(weakref.ref(root), reference, writes, layers))
+                break
+
+    def in_training_mode(self) -> list[dict[str, Any]]:
+        """Those that were loaded, were called after the training, and were never switched."""
+        told = []
+        for asked in self._asked:
+            root, trained = asked.root(), asked.trained()
+            if root is not None and not root.training:
+                continue
+            if asked.writes >= 0 and (trained is None or _writes(trained) != asked.writes):
+                continue  # a teacher beside the one that is trained
+            told.append({"layers": list(asked.layers)})
+        return told
+
     def evaluated(self) -> list[dict[str, Any]]:
         """Those that were called after the last step of the network that they are like."""
         told = []
@@ -52,6 +92,40 @@ class Twins:
             if trained is not None and _writes(trained) == writes:
                 told.append({"kind": type(trained).__name__, "weights": _count(trained)})
         return told
+
+
+_Kind = tuple[type, tuple[tuple[str, tuple[int, ...]], ...]]
+
+
+class _Asked(NamedTuple):
+    """A loaded network, at its first call."""
+
+    root: weakref.ref[nn.Module]
+    trained: weakref.ref[nn.Module]
+    writes: int  # of the trained one's weights so far; -1 where it was gone
+    layers: tuple[str, ...]
+
+
+def _kind(root: nn.Module) -> _Kind:
+    shapes = tuple((name, tuple(one.shape)) for name, one in root.named_parameters())
+    return type(root), shapes
+
+
+def _layers_with_modes(root: nn.Module) -> tuple[str, ...]:
+    """The layers in training mode that do something else in evaluation."""
+    from nethook.kinds.modules import DIFFERS_IN_EVALUATION
+
+    return tuple(
+        name
+        for name, module in root.named_modules()
+        if module.training and isinstance(module, DIFFERS_IN_EVALUATION)
+    )
+
+
+def _is_filled(root: nn.Module) -> bool:
+    from nethook.hooks.process.origins import was_filled
+
+    return all(was_filled(weight) for _, weight in _weights(root))
 
 
 def _weights(root: nn.Module) -> list[tuple[str, torch.Tensor]]:

@@ -32,6 +32,7 @@ class Before:
     def __init__(self) -> None:
         self._hooks = [(name, hooks, set(hooks)) for name, hooks in _hook_dicts()]
         self._wrapped = list(_wrapped())
+        self._asking = _asking()
         self._finders = list(sys.meta_path)
         self._modes = _modes()
         self._settings = _settings()
@@ -46,6 +47,10 @@ class Before:
         for name, hooks, before in self._hooks:
             for key in [key for key in list(hooks) if key not in before]:
                 left.append(f"a hook in {name}: {hooks.pop(key)!r}")
+        # A watch that is never ended may ask; what still holds it, a traceback, lives for a while.
+        for who in _asking():
+            if not any(who is before for before in self._asking):
+                _shown().leave(who)
         left += self._modes_put_back()
         _forget_default_device()
         for finder in [each for each in sys.meta_path if each not in self._finders]:
@@ -96,6 +101,15 @@ def _hook_dicts() -> list[tuple[str, Any]]:
 def _wrapped() -> list[Any]:
     functions = sys.modules.get("nethook.hooks.wrapped")
     return list(functions._ON) if functions is not None else []
+
+
+def _shown() -> Any:
+    """What says whether compiled graphs show what is inside; None where no graph was made."""
+    return getattr(sys.modules.get("nethook.hooks.compile.graph"), "shown", None)
+
+
+def _asking() -> list[Any]:
+    return list(_shown()._asking) if _shown() is not None else []
 
 
 def _modes() -> tuple[int, int]:

@@ -13,6 +13,8 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.utils.flop_counter import FlopCounterMode
 
 import nethook
+from nethook.hooks.compile import graph
+from nethook.hooks.compile.graph import Shown
 from tests.leftovers import HOOKS, Before
 
 
@@ -98,3 +100,15 @@ def test_every_table_of_hooks_is_known() -> None:
             if "hooks" in each and isinstance(vars(sys.modules[place])[each], dict)
         }
         assert hooks == set(names)
+
+
+def test_who_asks_compiled_graphs_to_show_what_is_inside_no_longer_does() -> None:
+    asked, who = Shown(), nn.Module()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(graph, "shown", asked)
+        before = Before()
+        asked.ask(who, True)
+        asked.ask(who, False)
+        assert not asked.on
+        assert before.put_back() == []
+        assert asked.on, "nobody asks any more, and then graphs show what is inside"

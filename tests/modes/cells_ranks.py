@@ -146,7 +146,7 @@ for _feature in ("trace", "edit", "features"):
 
 def _every_rank_binds() -> Any:
     def axis(firsts: Any, lasts: Any) -> Any:
-        from nethook.runs.reading.align import common_axis
+        from nethook.runs.reading.comparing.align import common_axis
 
         early = min(int(last.max()) for last in lasts if len(last))
         return common_axis(firsts, [np.minimum(last, early) for last in lasts])

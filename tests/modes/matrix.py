@@ -90,7 +90,7 @@ class Lacking:
 
 
 def _release(version: str) -> tuple[int, ...]:
-    """Major and minor: a nightly and a release candidate of 2.15 are 2.15."""
+    """Major and minor: a release candidate of 2.15 is 2.15."""
     return tuple(int(each) for each in re.findall(r"\d+", version)[:2])
 
 

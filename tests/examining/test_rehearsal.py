@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
-import time
+import secrets
 from typing import Any
 
 import numpy as np
@@ -209,16 +209,15 @@ def _scripted(output: torch.Tensor) -> torch.Tensor:
 
 
 def test_chance_that_cannot_be_repeated(x, y):
-    class Clock(nn.Module):
+    class Secret(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.inner = nn.Linear(10, 6)
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            # Seconds since the machine started are a large number whose changes float32 rounds away.
-            return self.inner(x) + time.perf_counter_ns() % 1_000_003
+            return self.inner(x) * (1 + secrets.randbelow(2**24) / 2**24)
 
-    rehearsal = rehearse(Clock(), Inputs((x,)), lambda output: F.cross_entropy(output, y))
+    rehearsal = rehearse(Secret(), Inputs((x,)), lambda output: F.cross_entropy(output, y))
     assert not rehearsal.repeats
     assert not rehearsal.replayable
     assert "do not give the same output again" in rehearsal.why_not

@@ -86,8 +86,7 @@ def write_run(path: Path, steps: int) -> None:
         simulation.fill(layers, first, count)
         window.first_step, window.last_step, window.steps = first, first + count - 1, count
         _loop(window, count, 2.3 / (1 + first / 5000) + 0.1, simulation.random)
-        while writer.waiting:
-            time.sleep(0.0005)
+        scale.wait_for_room(writer)
         window = writer.submit(window)
         clock.open(min(clock.end, steps))
     findings = [

@@ -41,8 +41,7 @@ def write_run(path: Path, steps: int) -> None:
     simulation, clock, window = scale.Simulation(), WindowClock(), writer.window()
     while clock.first < steps:
         simulation.fill(window, clock.first, min(clock.end, steps) - clock.first)
-        while writer.waiting:
-            time.sleep(0.0005)
+        scale.wait_for_room(writer)
         window = writer.submit(window)
         writer.log("loss", 1.0 / (1 + clock.first), clock.first)
         clock.open(min(clock.end, steps))

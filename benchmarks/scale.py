@@ -32,6 +32,7 @@ from pathlib import Path
 import numpy as np
 
 from nethook.runs.reading.run import open_run
+from nethook.runs.writing.queue import CAPACITY
 from nethook.runs.writing.windowing import WindowClock
 from nethook.runs.writing.writer import RunWriter
 from nethook.stats.fields import INDEX, ZERO_BIN
@@ -102,6 +103,15 @@ def declare(writer: RunWriter) -> None:
             )
 
 
+def wait_for_room(writer: RunWriter) -> None:
+    """Real steps take longer than it takes to write them; simulated ones take no time.
+
+    The writer's thread is woken when half of its queue is full, and else looks once in a second.
+    """
+    while 2 * writer.waiting >= CAPACITY:
+        time.sleep(0.0005)
+
+
 @dataclass
 class Cost:
     """What writing cost since the last row of the table."""
@@ -119,8 +129,7 @@ def write(writer: RunWriter, lengths: list[int]) -> Iterator[tuple[int, int, Cos
         mine, all_of_it = time.thread_time(), time.process_time()
         while clock.first < steps:
             simulation.fill(window, clock.first, min(clock.end, steps) - clock.first)
-            while writer.waiting:  # a real step takes longer than this; simulated ones take no time
-                time.sleep(0.0005)
+            wait_for_room(writer)
             begin = time.perf_counter()
             window = writer.submit(window)
             cost.handing += time.perf_counter() - begin

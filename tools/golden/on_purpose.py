@@ -37,10 +37,11 @@ ADDED: Final[dict[str, str]] = {
     r"\.losses\[\d+\]\.data\.prediction\.(std|space|min|mean|max|dtype|distinct)$": L1_FACTS,
     r"\.sites\..*\.(filled|untouched|distinct_(grad_)?columns)$": NEW_FACTS,
 }
-# Commits that recorded it rightly: the last one before files were moved and renamed, and the one
-# that counts an optimizer around another as one.
+# Commits that recorded it rightly: the last one before files were moved and renamed, the one that
+# counts an optimizer around another as one, and the one for which rows of NaN are not equal.
 BEFORE_MOVES: Final = "5908c8a981970ea703ac776000feac09081e5356"
 ONE_OPTIMIZER: Final = "ad02c26"
+ROWS_OF_NAN: Final = "807dda6"
 # Scripts of which 0.1.0 recorded something wrong, and the commit to compare them with as well.
 MENDED: Final[dict[str, tuple[str, str]]] = {
     "accelerated.py": ("0.1.0 counted the optimizer and Accelerate's own as two", ONE_OPTIMIZER),
@@ -54,7 +55,10 @@ MENDED: Final[dict[str, tuple[str, str]]] = {
     "several_optimizers.py": ("0.1.0 took a sparse gradient for none", ONE_OPTIMIZER),
     "other_methods.py": ("0.1.0 did not follow a part that alone is called", ONE_OPTIMIZER),
     "interrupted.py": ("0.1.0 recorded nothing after an interrupted step", BEFORE_MOVES),
-    "diverges.py": ("the event of the first NaN lists what its file leaves out", BEFORE_MOVES),
+    "diverges.py": (
+        "0.1.0 took rows of NaN for equal ones, and did not list what a file of a NaN leaves out",
+        ROWS_OF_NAN,
+    ),
 }
 
 

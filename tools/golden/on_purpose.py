@@ -41,7 +41,7 @@ ADDED: Final[dict[str, str]] = {
 # counts an optimizer around another as one, and the one for which rows of NaN are not equal.
 BEFORE_MOVES: Final = "5908c8a981970ea703ac776000feac09081e5356"
 ONE_OPTIMIZER: Final = "ad02c26"
-ROWS_OF_NAN: Final = "807dda6"
+ROWS_OF_NAN: Final = "233538c"
 # Scripts of which 0.1.0 recorded something wrong, and the commit to compare them with as well.
 MENDED: Final[dict[str, tuple[str, str]]] = {
     "accelerated.py": ("0.1.0 counted the optimizer and Accelerate's own as two", ONE_OPTIMIZER),

@@ -32,7 +32,7 @@ PAGE = DOCS / "gallery.md"
 PICTURES = DOCS / "pictures" / "gallery"
 THEMES = ("light", "dark")
 WIDTH = 860
-OTHERS = frozenset({"QUANTITIES", "report", "save"})
+OTHERS = frozenset({"QUANTITIES", "report", "save", "show"})
 """What `nethook.figures` has besides figures."""
 OF_RESULTS = {
     "overlay": "Attribution", "words": "Attribution", "features": "Attribution", "cam": "Cam",

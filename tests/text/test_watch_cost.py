@@ -17,6 +17,12 @@ from nethook.text.watch_cost import watch_cost, watch_cost_parts
             "2.1 % per step and 0.4 s in all",
         ),
         ({"cost": {"steady_overhead": None, "total_seconds": 0.44}}, "0.4 s in all"),
+        # A few seconds do not tell what one more step costs.
+        ({"cost": {"steady_overhead": 0.12, "total_seconds": 0.4, "seconds": 3.2}}, "0.4 s in all"),
+        (
+            {"cost": {"steady_overhead": 0.12, "total_seconds": 1.4, "seconds": 11.0}},
+            "12.0 % per step and 1.4 s in all",
+        ),
         (
             {"cost": {"steady_overhead": 1e-5, "total_seconds": 1e-3}},
             "less than 0.1 % per step and less than 0.1 s in all",

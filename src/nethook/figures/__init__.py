@@ -5,6 +5,7 @@
     nethook.figures.heatmap(run, "gradients")           # every layer, every step
     nethook.figures.histogram(run, "conv1")             # how its values are spread, over time
     nethook.figures.feature_maps(tape, "conv1")         # channels as pictures
+    nethook.figures.show(run)                           # in a notebook: the verdict and the curves
     nethook.figures.save(figure, "loss.svg")            # .png, .svg, .pdf, .html, .json
 
 They need plotly: pip install 'nethook[ui]'. Wherever a run is taken, its path is, too. `theme` is
@@ -14,6 +15,7 @@ They need plotly: pip install 'nethook[ui]'. Wherever a run is taken, its path i
 from nethook.drawing.quantities import QUANTITIES as QUANTITIES
 from nethook.drawing.rendering.saving import save as save
 from nethook.figures.reports import report as report
+from nethook.figures.reports import show as show
 from nethook.figures.runs import bands as bands
 from nethook.figures.runs import compare as compare
 from nethook.figures.runs import depth as depth
@@ -46,6 +48,7 @@ __all__ = [
     "parting",
     "report",
     "save",
+    "show",
     "snapshots",
     "tree",
     "units",

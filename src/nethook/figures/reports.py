@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from nethook.errors import MissingLibraryError
 from nethook.figures.difference import Difference
 from nethook.runs.reading.run import Run
+
+if TYPE_CHECKING:
+    from nethook.page.cells import Cell
 
 _NEEDED: Final = ("jinja2", "markupsafe", "plotly", "plotly.offline")
 
@@ -46,6 +49,31 @@ def report(
         if isinstance(run, str | Path) and is_of_studies(Path(run).expanduser()):
             return write_studies(Path(run).expanduser(), Path(to), SIZE)
         return write_report(run, to, pictures=pictures)
+
+
+def show(
+    run: Run | str | Path, *sections: str, at: str | None = None, theme: str = "light"
+) -> Cell:
+    """Show sections of the page in a cell of a notebook, without a server and without scripts.
+
+        nethook.figures.show("runs/mnist.db")                       # the verdict and the curves
+        nethook.figures.show("runs/mnist.db", "findings", "cost")
+        nethook.figures.show("runs/mnist.db", at="conv1")           # one layer
+
+    Arguments:
+        run: a run, or its path.
+        sections: `verdict`, `findings`, `loop` (loss and loop), `layers` (over steps), `depth`,
+            `model`, `pictures` (snapshots), `ran` (what ran), `cost`.
+        at: a layer: its numbers, and how its values were distributed.
+        theme: `light` or `dark`.
+
+    Returns:
+        What shows itself as the last line of a cell, also where scripts do not run.
+    """
+    with _all_installed():
+        from nethook.page.cells import Cell
+
+        return Cell(run, sections, at, theme)
 
 
 def difference_page(difference: Difference, to: str | Path) -> Path:

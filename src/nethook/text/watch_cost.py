@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from nethook.text.numbers import seconds
+
+_SOON: Final = 10.0
+"""Seconds of training before which nobody can say what one more step costs: the start is dear, and
+what is measured becomes rarer all the time."""
 
 
 def watch_cost(info: Mapping[str, Any]) -> str:
     """`2.1 % per step and 0.4 s in all`; "" where the run does not say.
 
-    The percentage is the steady one: what one more step would cost. Where all of the run was its
-    opening there is none, and the seconds are all that can be said. A run of nethook 0.1 has one
-    number for opening and steady steps together: `2.1 %`.
+    The percentage is the steady one: what one more step would cost. A run of a few seconds has not
+    come so far, and its seconds are all that can be said. A run of nethook 0.1 has one number for
+    opening and steady steps together: `2.1 %`.
 
     Arguments:
         info: of a run; its file may say anything.
@@ -24,8 +28,9 @@ def watch_cost(info: Mapping[str, Any]) -> str:
         overall = _number(info.get("overhead"))
         return "" if overall is None else _percent(overall)
     steady, total = _number(cost.get("steady_overhead")), _number(cost.get("total_seconds"))
+    lasted = _number(cost.get("seconds"))
     parts = []
-    if steady is not None:
+    if steady is not None and (lasted is None or lasted >= _SOON):
         parts.append(f"{_percent(steady)} per step")
     if total is not None:
         parts.append(f"{_seconds(total)} in all")

@@ -76,4 +76,4 @@ def test_a_run_that_is_being_written_is_running(tmp_path: Path) -> None:
     shown = text_of(section)
     writer.close()
     assert "Running" in shown
-    assert "still being written when this report was made" in shown
+    assert "still being written when this was made" in shown

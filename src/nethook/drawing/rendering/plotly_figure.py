@@ -1,16 +1,12 @@
 """The Plotly figure that nethook returns: in a notebook it brings a still picture along.
 
 Where a viewer knows Plotly's own type (JupyterLab, VS Code), that is shown. Elsewhere (a page of
-nbconvert, a notebook on a code host) there is HTML with the picture in it, without a script. The
-picture is an `<img>`: of SVG in the HTML itself, viewers that do not trust a notebook leave nothing
-but its texts.
+nbconvert, a notebook on a code host) there is HTML with the picture in it, without a script.
 """
 
 from __future__ import annotations
 
-import base64
 import json
-import re
 from collections.abc import Container
 from typing import Any, Final
 
@@ -18,6 +14,7 @@ import plotly.graph_objects as go
 import plotly.io as pio
 
 from nethook.drawing.rendering.saving import CONFIG
+from nethook.drawing.stills.image import image
 from nethook.drawing.stills.still import still
 
 PLOTLY: Final = "application/vnd.plotly.v1+json"
@@ -44,7 +41,7 @@ class Figure(go.Figure):  # type: ignore[misc]  # plotly has no types
         picture = still(self.to_plotly_json())
         bundle = {
             PLOTLY: {**json.loads(self.to_json()), "config": CONFIG},
-            "text/html": _image(picture),
+            "text/html": _html(picture),
             "image/svg+xml": picture,
             "text/plain": repr(self),
         }
@@ -55,7 +52,7 @@ class Figure(go.Figure):  # type: ignore[misc]  # plotly has no types
         }
 
     def _repr_html_(self) -> str:
-        return _image(still(self.to_plotly_json()))
+        return _html(still(self.to_plotly_json()))
 
     def __repr__(self) -> str:
         title = ((self.to_plotly_json().get("layout") or {}).get("title") or {}).get("text")
@@ -63,11 +60,6 @@ class Figure(go.Figure):  # type: ignore[misc]  # plotly has no types
         return f"<Figure{named}: {len(self.data)} traces; .show() opens it>"
 
 
-def _image(picture: str) -> str:
-    """HTML that shows an SVG."""
-    said = re.search(r'aria-label="([^"]*)"', picture)
-    data = base64.b64encode(picture.encode("utf-8")).decode()
-    return (
-        f'<div><img alt="{said[1] if said else "figure"}" style="max-width:100%" '
-        f'src="data:image/svg+xml;base64,{data}"></div>'
-    )
+
+def _html(picture: str) -> str:
+    return f"<div>{image(picture)}</div>"

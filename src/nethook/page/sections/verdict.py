@@ -30,7 +30,7 @@ def _data(subject: Subject, most: int) -> dict[str, Any]:
     states = [rank.state for rank in reading.ranks]
     notes = [] if is_found else [f"{capitalized(said.why)}."]
     if "open" in states and not subject.live:
-        notes.append("The run was still being written when this report was made.")
+        notes.append("The run was still being written when this was made.")
     elif "died" in states and "open" not in states:
         notes.append("The writer has gone: its process ended without closing the run.")
     if gone := sum(state in ("missing", "unreadable") for state in states):

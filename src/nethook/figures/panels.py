@@ -13,11 +13,13 @@ from nethook.drawing.palette import BLUE, BROWN, GREEN, GREY, LINES, PURPLE
 from nethook.figures.reading import Reading
 from nethook.runs import names
 from nethook.runs.reading.losses.scalars import rate_name
+from nethook.runs.reading.losses.scores import shown_scores
 from nethook.runs.reading.losses.shown import ShownLoss, phase_of
 from nethook.runs.reading.results import Scalar, Series
 
 _SPARSE: Final = 0.6
-_LOGGED: Final = 4  # panels of what the user logged
+_LOGGED: Final = 4  # panels of accuracies and of what the user logged
+_ACCURACY: Final = "The share of right answers in each evaluation."
 _BETWEEN: Final = 500  # points of a rate that does not change
 _FEW: Final = 40  # points below which each is marked
 _MARKED: Final = 400  # and below which those of a thinned line are
@@ -124,17 +126,21 @@ def ratio_panel(reading: Reading) -> Panel | None:
 
 
 def logged_panels(reading: Reading) -> list[Panel]:
-    """What the user's own program logged."""
+    """Accuracies, and what the user's own program logged."""
+    scores = shown_scores(reading.scalars)
     made = []
+    for score in list(scores.values())[:_LOGGED]:
+        line = Line(score.label, score.scalar.step, score.scalar.value, markers=True, colour=GREEN)
+        made.append(Panel(score.label, [line], _ACCURACY))
     for name, scalar in reading.scalars.items():
         if names.is_own_scalar(name) or phase_of(name) is not None or not len(scalar):
+            continue
+        if name in scores:
             continue
         few = len(scalar) < 60
         line = Line(name, scalar.step, scalar.value, markers=few, colour=BLUE)
         made.append(Panel(name, [line], "Logged by the training program."))
-        if len(made) == _LOGGED:
-            break
-    return made
+    return made[:_LOGGED]
 
 
 def _loop_lines(reading: Reading, wanted: Sequence[tuple[str, str, str]]) -> list[Line]:

@@ -27,6 +27,8 @@ EXPLAINED: Final = {
     "steps": "Steps of the optimizer that were recorded.",
     "loss": "The training loss, from its first to its last value.",
     "evaluation loss": "The loss in evaluation passes, from its first to its last value.",
+    "evaluation accuracy": "The share of right answers, in the first and the last evaluation.",
+    "layers measured": "Watching keeps its budget: it measures layers in some of the steps.",
     "parameters": "Numbers in all parameters of the model.",
     "layers": "Modules without modules in them, whose outputs are recorded.",
     "cost of watching": "Nethook's own time: per step, as a share of the training's, and in all.",

@@ -16,6 +16,7 @@ from nethook.drawing.decimate import thin_line
 from nethook.errors import RunFileError
 from nethook.page.folder import Entry, Stamp, run_state, stamp_of
 from nethook.runs.names import is_own_scalar
+from nethook.runs.reading.losses.scores import shown_scores
 from nethook.runs.reading.losses.shown import ShownLoss, phase_of, shown_losses
 from nethook.runs.reading.results import Scalar
 from nethook.runs.reading.run import Run, open_run
@@ -27,6 +28,7 @@ from nethook.text.numbers import number
 _POINTS: Final = 120
 _WIDE, _TALL = 120, 26  # pixels of a spark line
 _METRICS: Final = 12  # that a run has in the list
+_SCORES: Final = 4  # of them that are accuracies
 _NOTHING: Final[tuple[Integers, Floats]] = (np.zeros(0, np.int64), np.zeros(0))
 
 
@@ -131,13 +133,17 @@ def _verdict(run: Run) -> tuple[str, str]:
 
 
 def metrics_of(losses: list[ShownLoss], scalars: Mapping[str, Scalar]) -> dict[str, float]:
-    """The last loss of each phase, and the last of what the program logged."""
+    """The last loss of each phase, accuracies, and the last of what the program logged."""
     found: dict[str, float] = {}
     for loss in losses:
         found.setdefault(loss.label, loss.last)
+    scores = shown_scores(scalars)
+    found |= {score.label: score.ends[-1] for score in list(scores.values())[:_SCORES]}
     for name, scalar in scalars.items():
         if len(found) >= _METRICS:
             break
+        if name in scores:
+            continue
         if not is_own_scalar(name) and phase_of(name) is None and len(scalar):
             found[name] = float(scalar.value[-1])
     return found

@@ -14,6 +14,7 @@ from typing import Any, Final
 from nethook.doctor.verdict import Verdict, verdict_of
 from nethook.runs import names
 from nethook.runs.reading.layers import layers_that_ran
+from nethook.runs.reading.losses.scores import ACCURACY, shown_scores
 from nethook.runs.reading.losses.shown import LOGGED, shown_losses
 from nethook.runs.reading.rank_file import Site
 from nethook.runs.reading.results import EventRecord
@@ -157,12 +158,9 @@ def _numbers(run: Run, style: Style) -> Iterator[str]:
 
 def _scores(run: Run, style: Style) -> Iterator[str]:
     """Scores of evaluations, by the line that compares answers with labels."""
-    scores = names.score_name("")
-    for name, scalar in [pair for pair in run.scalars.items() if pair[0].startswith(scores)][:2]:
-        if len(scalar):
-            first, last = (number(float(scalar.value[at]), 4) for at in (0, -1))
-            ends = last if len(scalar) == 1 else f"{first} → {last}"
-            yield from wrapped(f"evaluation accuracy {ends}  ({name[len(scores) :]})", style)
+    for score in list(shown_scores(run.scalars).values())[:2]:
+        ends = " → ".join(number(value, 4) for value in score.ends)
+        yield from wrapped(f"{ACCURACY} {ends}  ({score.line})", style)
 
 
 # What happened

@@ -3,9 +3,32 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
+import pytest
+
+from nethook.cli.commands import demo
 from tests.running.both import Warm
+
+
+@pytest.mark.parametrize(
+    ("called", "shown"),
+    [
+        (".venv-demo/bin/nethook", ".venv-demo/bin/nethook"),
+        ("/a b/bin/nethook", "'/a b/bin/nethook'"),
+        ("src/nethook/__main__.py", "/usr/bin/python -m nethook"),
+    ],
+)
+def test_the_commands_that_it_shows_can_be_typed_where_nethook_is_not_found(
+    monkeypatch: pytest.MonkeyPatch, called: str, shown: str
+) -> None:
+    monkeypatch.setattr(sys, "argv", [called, "demo"])
+    monkeypatch.setattr(sys, "executable", "/usr/bin/python")
+    monkeypatch.setattr(demo, "which", lambda name: None)
+    assert demo._command() == shown
+    monkeypatch.setattr(demo, "which", lambda name: f"/bin/{name}")
+    assert demo._command() == "nethook"
 
 
 def test_the_demo_finds_a_mistake_and_proves_its_fix(tmp_path: Path) -> None:
@@ -29,7 +52,7 @@ def test_the_demo_finds_a_mistake_and_proves_its_fix(tmp_path: Path) -> None:
     assert "optimizer.zero_grad():" in faulty.splitlines()[-2]
     assert "100% of 128 new digits are read correctly" in fixed
     assert re.search(r"no problems found \(\d+ checks, 192 steps", fixed)
-    assert "  both runs in the browser:    nethook ui out --open\n" in fixed
+    assert re.search(r"  both runs in the browser:    (?:\S+ -m )?nethook ui out --open\n", fixed)
     report = folder / "out" / Path(done.out.splitlines()[-1].rpartition("/")[2])
     assert done.out.endswith(f" {report.as_uri()}\n")
     assert report.is_file()

@@ -60,6 +60,25 @@ def test_robust_colours_and_a_switch_to_all_of_them():
     assert figure(heatmap(wide, all_time=True)).layout.coloraxis.cmax == 9.0
 
 
+@pytest.mark.parametrize(("least", "greatest"), [(0.03, 0.3), (0.11, 0.9), (2.0, 2.5), (1e-5, 1e5)])
+@pytest.mark.parametrize("outlier", [None, 1e9])
+def test_the_scale_of_colours_has_two_numbers_or_more_among_those_that_are_used(
+    least, greatest, outlier
+):
+    values = np.tile(np.geomspace(least, greatest, 100), (3, 1))
+    if outlier:
+        values[1, 50] = outlier
+    steps = np.arange(100)
+    made = figure(
+        heatmap(Grid(QUANTITIES["spread"], ROWS, steps, steps, values, values, values))
+    ).layout.coloraxis
+    places = list(made.colorbar.tickvals)
+    assert places == sorted(places)
+    assert sum(made.cmin <= place <= made.cmax for place in places) >= 2
+    said = [float(text.replace(",", "").replace("−", "-")) for text in made.colorbar.ticktext]
+    np.testing.assert_allclose(np.log10(said), places, atol=1e-3)
+
+
 @pytest.mark.parametrize("name", QUANTITIES)
 def test_every_quantity_is_explained_and_drawn(name):
     made = figure(heatmap(grid(VALUES, name)))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -29,10 +31,21 @@ def demo(
     if report is None:
         typer.echo("\nFor reports and the page: pip install 'nethook[ui]'")
         return
+    command = _command()
     typer.echo("\nNow see")
-    typer.echo(f"  both runs in the browser:    nethook ui {shlex.quote(str(to))} --open")
-    typer.echo("  what your own script does:   nethook run train.py")
+    typer.echo(f"  both runs in the browser:    {command} ui {shlex.quote(str(to))} --open")
+    typer.echo(f"  what your own script does:   {command} run train.py")
     typer.echo(f"  the report of the first run: {report.absolute().as_uri()}")
+
+
+def _command() -> str:
+    """How nethook is called here: `make demo` has it in an environment that is not active."""
+    if which("nethook"):
+        return "nethook"
+    called = Path(sys.argv[0])
+    if called.name == "nethook":
+        return shlex.quote(str(called))
+    return f"{shlex.quote(sys.executable)} -m nethook"
 
 
 def _trained(run: DemoRun, folder: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ from nethook.drawing.decimate import COLUMNS, robust_range, thin_grid
 from nethook.drawing.palette import DIVERGING, GREY, SEQUENTIAL, faint
 from nethook.drawing.training.curves import onset
 from nethook.text.escape import labels, plotly_text
-from nethook.text.numbers import power_ticks
+from nethook.text.numbers import log_ticks, power_ticks
 
 _TALLEST: Final = 1100
 _STRIP: Final = 34  # pixels of what was measured
@@ -144,12 +145,7 @@ def colour_axis(cells: Cells, scale: str, *, all_time: bool) -> dict[str, Any]:
     low, high = _ranges(cells, scale, all_time=all_time)
     bar: dict[str, Any] = {"len": 1.0, "y": 0.5}
     if scale == "log":
-        first, last = cells.ends()
-        bar["tickvals"], bar["ticktext"] = power_ticks(min(low, first), max(high, last))
-        if last - first < 1.5:  # too few powers of ten to read anything from
-            places = np.linspace(low, high, 5)
-            bar["tickvals"] = places.tolist()
-            bar["ticktext"] = [f"{10.0**power:.3g}" for power in places]
+        bar["tickvals"], bar["ticktext"] = _log_ticks(cells, low, high)
     elif scale == "share":
         bar["tickformat"] = ".0%" if high >= 0.05 else ".2~%"
     return {
@@ -158,6 +154,19 @@ def colour_axis(cells: Cells, scale: str, *, all_time: bool) -> dict[str, Any]:
         "colorscale": DIVERGING if scale == "signed" else SEQUENTIAL,
         "colorbar": bar,
     }
+
+
+def _log_ticks(cells: Cells, low: float, high: float) -> tuple[list[float], list[str]]:
+    """Ticks of all values there are, and at least two of them among the colours that are used."""
+    first, last = cells.ends()
+    places, words = power_ticks(min(low, first), max(high, last))
+    if sum(low <= place <= high for place in places) > 1:
+        return places, words
+    values, said = log_ticks(10.0**low, 10.0**high)
+    between = {math.log10(value): word for value, word in zip(values, said, strict=True)}
+    outside = {p: w for p, w in zip(places, words, strict=True) if not low <= p <= high}
+    ticks = dict(sorted((outside | between).items()))
+    return list(ticks), list(ticks.values())
 
 
 def range_switch(cells: Cells, scale: str, *, all_time: bool) -> dict[str, Any]:

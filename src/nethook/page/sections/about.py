@@ -9,6 +9,7 @@ from nethook.figures.coverage import WHOLE, coverage
 from nethook.figures.reading import Reading
 from nethook.page.folder import state_of
 from nethook.runs.reading.layers import layers_that_ran
+from nethook.runs.reading.losses.scores import shown_scores
 from nethook.text.numbers import number, seconds, share, size
 
 _EVENTS: Final = 200
@@ -43,13 +44,15 @@ def facts_of(reading: Reading) -> list[tuple[str, str]]:
             name = loss.label + (f", {loss.name}" if several else "")
             ends = f"{number(loss.first, 4)} → {number(loss.last, 4)}"
             facts.append((name, f"{ends} ({loss.counted})"))
+    for score in list(shown_scores(reading.scalars).values())[:1]:
+        facts.append((score.label, " → ".join(number(value, 4) for value in score.ends)))
     parameters = _parameters(reading)
     if parameters:
         facts.append(("parameters", f"{parameters:,}"))
     facts.append(("layers", f"{len(layers_that_ran(reading.run.sites)):,}"))
     covered = coverage(reading)
     if covered is not None and covered < WHOLE:
-        facts.append(("measured", f"{share(covered)} of steps"))
+        facts.append(("layers measured", f"in {share(covered)} of the steps"))
     if len(reading.ranks) > 1:
         facts.append(("ranks", f"{len(reading.ranks):,}"))
     return facts

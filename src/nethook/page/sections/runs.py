@@ -14,6 +14,7 @@ from nethook.page.section import Drawing, Section
 from nethook.page.states import STATES
 from nethook.page.summaries import Summaries, Summary
 from nethook.page.urls import MOST_COMPARED, Place, link, run_link
+from nethook.runs.reading.losses.scores import ACCURACY
 from nethook.text.escape import shorten
 from nethook.text.numbers import number, seconds
 
@@ -21,6 +22,7 @@ _PATIENCE: Final = 0.3  # seconds of one answer that go into reading runs; a thr
 _AT_ONCE: Final = 200  # runs on one page
 _SHOWN: Final = 4  # columns of settings and metrics before any are chosen
 _OFFERED: Final = 40
+_FIRST: Final = ("loss", "evaluation loss", ACCURACY)
 _FIXED: Final = ("run", "state", "changed", "steps", "verdict")
 _GROUPS: Final = 60
 
@@ -96,7 +98,7 @@ def columns_of(known: Sequence[Summary]) -> tuple[list[str], list[str]]:
             values.setdefault(name, set()).add(value)
     differing = [name for name, found in values.items() if len(found) > 1]
     same = [name for name in values if name not in differing]
-    first = [name for name in metrics if name in ("loss", "evaluation loss")]
+    first = [name for name in metrics if name in _FIRST]
     rest = [name for name in metrics if name not in first]
     return [*first, *differing, *rest], same
 

@@ -221,14 +221,14 @@ def _loss(loss: LossCause, suspects: Sequence[Suspect], *, sure: bool) -> Pinned
     step = suspects[0].step if suspects else -1
     if loss.target_finite is False:
         return Pinned(
-            "data", "", step, "the targets are not finite, and so is the loss",
+            "data", "", step, "the targets are not finite, and neither is the loss",
             reason="not finite in the targets", operation=loss.operation, ranges=loss.ranges,
         )  # fmt: skip
     if not loss.chain:
         return Pinned("loss", "", step, "the loss is not finite: a replay names what made it")
     made = " ← ".join(loss.chain)
     said = f": {loss.reason} in {loss.operation}" if loss.operation else ""
-    output = ", and the model's output is" if sure else ""
+    output = ", while the model's output is finite" if sure else ""
     return Pinned(
         "loss", "", step, f"the loss ({made}) is not finite{output}{said}",
         reason=loss.reason, operation=loss.operation, ranges=loss.ranges,

@@ -8,7 +8,6 @@ import pytest
 
 from nethook.figures.reading import Reading
 from nethook.page.sections.about import (
-    _plain,
     _ran,
     _time,
     events_of,
@@ -78,16 +77,3 @@ def test_sessions_are_added_without_what_lies_between() -> None:
 )
 def test_a_time_that_cannot_be_is_none(value: object, time: float | None) -> None:
     assert _time(value) == time
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (["python", "train.py"], "python train.py"),
-        ([1, 2], "1, 2"),
-        ({"torch": "2.8", "more": {"a": 1}}, "torch 2.8, more a 1"),
-        (None, "None"),
-    ],
-)
-def test_plain_data_in_words(value: object, text: str) -> None:
-    assert _plain(value) == text

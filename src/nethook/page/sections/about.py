@@ -8,6 +8,7 @@ from typing import Any, Final
 from nethook.figures.coverage import WHOLE, coverage
 from nethook.figures.reading import Reading
 from nethook.page.folder import state_of
+from nethook.runs.reading.comparing.facts import facts_in_words
 from nethook.runs.reading.layers import layers_that_ran
 from nethook.runs.reading.losses.scores import shown_scores
 from nethook.text.numbers import number, seconds, share, size
@@ -16,9 +17,6 @@ _EVENTS: Final = 200
 _ENDS: Final = {"open": "running", "died": "cut off"} | {
     state: state for state in ("finished", "crashed", "interrupted", "missing")
 }
-_RAN: Final = (
-    *("command", "git", "versions", "devices", "platform", "optimizers", "models", "watch"),
-)
 
 
 def subtitle_of(reading: Reading) -> str:
@@ -62,8 +60,7 @@ def ran_of(reading: Reading) -> list[tuple[str, str]]:
     """Command, versions, devices and the like."""
     info = reading.run.info
     rows = [("file", f"{reading.run.path.name} ({size(reading.run.path.stat().st_size)})")]
-    rows += [(name, _plain(info[name])) for name in _RAN if info.get(name)]
-    return rows
+    return [*rows, *facts_in_words(info).items()]
 
 
 def events_of(reading: Reading) -> list[tuple[str, str, str, str]]:
@@ -94,12 +91,3 @@ def _ran(sessions: list[dict[str, Any]]) -> float:
 
 def _time(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and 0 < value < 1e11 else None
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_plain(entry)}" for name, entry in value.items())
-    if isinstance(value, list):
-        joined = " ".join if all(isinstance(item, str) for item in value) else ", ".join
-        return joined(_plain(item) for item in value)
-    return str(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nethook.runs import names
-from nethook.runs.reading.losses.scalars import rate_name
+from nethook.runs.reading.comparing.facts import differing_facts
 from nethook.runs.reading.run import Run
-from nethook.runs.reading.settings import command_settings
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -120,7 +119,7 @@ def find_parting(first: Run, second: Run, phase: str = "train") -> Parting:
         len(begin),
         _only(ours, theirs),
         _only(theirs, ours),
-        _facts(first, second),
+        differing_facts(first, second),
         tuple(shown),
         begin,
         end,
@@ -202,72 +201,3 @@ def _only(ours: Any, theirs: Any) -> tuple[str, ...]:
     """Sites that one has and the other has not."""
     others = {address for address, _ in theirs}
     return tuple(dict.fromkeys(a for a, _ in ours if a not in others and not a.startswith("@")))
-
-
-_UNCOMPARED: Final = frozenset(
-    {
-        *("started", "finished", "totals", "overhead", "memory", "ops", "rank", "platform"),
-        *("sessions", "cost", "diagnosis", "examined", "examination", "seen", "tried", "graph"),
-        *("loaded", "command", "watch.to"),
-    }
-)
-_FIRST: Final = ("git", "optimizers", "models", "losses", "devices", "versions", "world_size")
-
-
-def _facts(first: Run, second: Run) -> tuple[tuple[str, str, str], ...]:
-    """What the two say of themselves that is not the same: configuration and code first."""
-    infos = first.info, second.info
-    options = [command_settings(info.get("command")) for info in infos]
-    differing = _differing(options[0], options[1])
-    scripts = ["", ""] if differing else [_flat(info.get("command")).get("", "") for info in infos]
-    if scripts[0] != scripts[1]:
-        differing.append(("command", scripts[0], scripts[1]))
-    differing += _rates(first, second)
-    rest = [
-        row
-        for row in _differing(_flat(infos[0]), _flat(infos[1]))
-        if row[0] not in _UNCOMPARED and row[0].partition(".")[0] not in _UNCOMPARED
-    ]
-    order = {name: place for place, name in enumerate(_FIRST)}
-    rest.sort(key=lambda row: order.get(row[0].partition(".")[0], len(order)))
-    return tuple((differing + rest)[:50])
-
-
-def _differing(mine: Mapping[str, str], theirs: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    """Names whose values are not the same, with both of them."""
-    rows = []
-    for name in dict.fromkeys((*mine, *theirs)):
-        a, b = mine.get(name, "–"), theirs.get(name, "–")
-        if a != b:
-            rows.append((name, a, b))
-    return rows
-
-
-def _rates(first: Run, second: Run) -> list[tuple[str, str, str]]:
-    """Learning rates that are not the same, with the step at which they first are not."""
-    differing = []
-    mine, theirs = first.scalars, second.scalars
-    for name in (name for name in mine if name.startswith("lr:") and name in theirs):
-        a = dict(zip(mine[name].step.tolist(), mine[name].value.tolist(), strict=True))
-        b = dict(zip(theirs[name].step.tolist(), theirs[name].value.tolist(), strict=True))
-        # A rate holds until it changes, so each step of either has a value in both.
-        one = two = np.nan
-        for step in sorted({*a, *b}):
-            one, two = a.get(step, one), b.get(step, two)
-            if one != two and not (np.isnan(one) and np.isnan(two)):
-                differing.append(
-                    (f"{rate_name(name, mine)} at step {step:,}", f"{one:.6g}", f"{two:.6g}")
-                )
-                break
-    return differing
-
-
-def _flat(value: Any, name: str = "", depth: int = 0) -> dict[str, str]:
-    if isinstance(value, dict) and depth < 3:
-        entries: dict[str, str] = {}
-        for key, entry in value.items():
-            entries |= _flat(entry, f"{name}.{key}" if name else str(key), depth + 1)
-        return entries
-    if isinstance(value, list):
-        return {name: " ".join(str(entry) for entry in value)[:300]}
-    return {name: str(value)[:300]}

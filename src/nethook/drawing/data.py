@@ -53,7 +53,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """Lines that share an axis; `threshold` is drawn across."""
+    """Lines that share an axis; `threshold` is drawn across, and `limit` is what it is called."""
 
     title: str
     lines: Sequence[Line]
@@ -62,6 +62,7 @@ class Panel:
     scale: str = "linear"
     threshold: float | None = None
     tall: float = 1.0
+    limit: str = ""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ EXPLAINED: Final = {
     "zeros": "The share of elements that are exactly zero.",
     "NaN, ∞": "The share of elements that are NaN or infinite.",
     "returns": "The shape of what the layer returned last.",
-    "calls": "How often the layer was called, in each phase.",
+    "measured calls": "How often the layer was called in steps that were measured.",
     "threshold": "The number that what was found was compared with.",
     "verdict": "What the diagnosis says of the run.",
     "difference": "The relative difference that is passed here for the first time.",

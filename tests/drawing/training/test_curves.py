@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from itertools import pairwise
 
 import numpy as np
@@ -93,3 +94,19 @@ def test_the_cursor_reads_in_words() -> None:
         "gradient norm, as used %{y:.4~g}", "gradient norm, clipped to %{y:.4~g}",
         "dead units %{y:.2~%}",
     ]  # fmt: skip
+
+
+def test_a_narrow_page_knows_when_captions_have_no_room_and_which_lines_to_name():
+    names = ["before clipping", "as used"]
+    both = [Line(name, STEPS, np.ones(200), np.ones(200), 2 * np.ones(200)) for name in names]
+    short = figure(curves([Panel("loss", [LOSS])], [MARK]))
+    long = figure(curves([Panel("loss", [LOSS]), Panel("gradient norm", both)], [MARK]))
+    assert short.layout.meta["captions"] < 150 < 250 < long.layout.meta["captions"] < 500
+    assert not any(trace.showlegend for trace in short.data)
+    assert [trace.name for trace in long.data if trace.showlegend] == names
+
+
+def test_a_threshold_may_have_a_name():
+    panel = Panel("cost", [LOSS], threshold=0.03, limit="budget 3 %")
+    made = figure(curves([panel]))
+    assert html.unescape(made.layout.annotations[-1].text) == "budget 3 %"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -22,6 +24,8 @@ _BOTTOM: Final = 46  # pixels for the steps
 _FEW_STEPS: Final = 9  # below which each has a tick, and nothing between them
 _SMALL: Final = 2e-3  # below which numbers are read as powers of ten
 _MOST_MARKS: Final = 40
+_LETTER, _BESIDE = 6.6, 60  # pixels of a letter of a caption, and beside it
+_TAG: Final = re.compile(r"<[^>]*>")
 _MOST_LABELS: Final = 4  # marks of events that are named in the figure, and not only on hover
 
 
@@ -83,7 +87,15 @@ def curves(
         if panel.threshold is not None:
             layout["shapes"].append(_threshold(panel, axis_number))
             layout["annotations"].append(_threshold_text(panel, axis_number))
+    # What is narrower has the names of lines below: draw.js.
+    layout["meta"] = {"captions": _widest(panels)}
     return {"data": data, "layout": layout}
+
+
+def _widest(panels: Sequence[Panel]) -> int:
+    """Pixels that the longest caption needs, about."""
+    captions = [_TAG.sub("", html.unescape(_caption(panel, 1.0)["text"])) for panel in panels]
+    return _BESIDE + int(_LETTER * max(map(len, captions), default=0))
 
 
 def _ends(panels: Sequence[Panel]) -> tuple[float, float]:
@@ -198,6 +210,7 @@ def _lines(panel: Panel, axis_number: int, points: int) -> list[dict[str, Any]]:
                 **common,
                 "y": np.asarray(line.value),
                 "name": names[index],
+                "showlegend": len(panel.lines) > 1,
                 "mode": "lines+markers" if few else "lines",
                 "line": {
                     "color": colour,
@@ -249,6 +262,7 @@ def _mark_trace(marks: Sequence[Mark]) -> dict[str, Any]:
         "type": "scatter",
         **(words if named else {"mode": "markers"}),
         "name": "finding",
+        "showlegend": False,
         "yaxis": "y20",
         "xaxis": "x",
         "x": [float(mark.step) for mark in shown],
@@ -304,7 +318,7 @@ def _threshold_text(panel: Panel, axis_number: int) -> dict[str, Any]:
     value = float(panel.threshold or 0.0)
     shown = share(value) if panel.scale == "share" else number(value)
     return {
-        "text": f"threshold {shown}", "xref": "paper", "x": 0.995, "xanchor": "right",
+        "text": plotly_text(panel.limit) or f"threshold {shown}", "xref": "paper", "x": 0.995, "xanchor": "right",
         "yref": _axis("y", axis_number), "yanchor": "bottom", "showarrow": False,
         "y": np.log10(value) if panel.scale == "log" and value > 0 else value,
     }  # fmt: skip

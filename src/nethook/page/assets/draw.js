@@ -65,6 +65,7 @@ window.nethookDraw = (() => {
   // On a narrow screen names take less room, and the scale of colours stands below.
   function fitted(figure, width) {
     const layout = { ...themed(figure.layout), template: templates[theme()], autosize: true };
+    if (layout.meta && layout.meta.captions > width) namesBelow(layout, figure.data || [], width);
     if (width >= NARROW) return layout;
     layout.font = { size: 11 };
     layout.margin = { ...layout.margin, l: 8, r: 8 };
@@ -76,11 +77,30 @@ window.nethookDraw = (() => {
       }
     }
     if (layout.coloraxis && layout.coloraxis.colorbar) {
-      layout.coloraxis = { ...layout.coloraxis, colorbar: { ...layout.coloraxis.colorbar, orientation: "h", thickness: 8, len: 1, x: 0.5, y: -0.18, yanchor: "top", title: undefined, nticks: 5 } };
-      layout.height = (layout.height || 300) + 40;
-      layout.margin = { ...layout.margin, b: 70 };
+      const above = (layout.margin.t === undefined ? 100 : layout.margin.t), below = 76;
+      layout.height = (layout.height || 300) + 46;
+      layout.margin = { ...layout.margin, b: below };
+      // Below the numbers and the name of the axis, however high the figure is.
+      const y = -40 / Math.max(40, layout.height - above - below);
+      layout.coloraxis = { ...layout.coloraxis, colorbar: { ...layout.coloraxis.colorbar, orientation: "h", thickness: 8, len: 1, x: 0.5, y, yanchor: "top", title: undefined, nticks: 5 } };
     }
     return layout;
+  }
+
+  // Captions that have no room for the names of their lines: these stand below the figure.
+  function namesBelow(layout, data, width) {
+    const named = data.filter((trace) => trace.showlegend);
+    if (!named.length) return;
+    const longest = Math.max(...named.map((trace) => String(trace.name || "").length));
+    const columns = Math.max(1, Math.floor((width - 20) / (6.2 * longest + 46)));
+    const room = 16 + 19 * Math.ceil(named.length / columns);
+    const { t = 100, b = 80 } = layout.margin || {};
+    layout.annotations = (layout.annotations || []).map((note) => ({ ...note, text: String(note.text).replace(/<\/b>\s+<span.*$/, "</b>") }));
+    layout.showlegend = true;
+    const y = -(b - 4) / Math.max(40, (layout.height || 300) - t - b);
+    layout.legend = { orientation: "h", x: 0, xanchor: "left", y, yanchor: "top", font: { size: 11 }, entrywidth: 6.2 * longest + 6, entrywidthmode: "pixels", traceorder: "normal" };
+    layout.height = (layout.height || 300) + room;
+    layout.margin = { ...layout.margin, b: b + room };
   }
 
   const CONFIG = {

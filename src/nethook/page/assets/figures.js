@@ -143,9 +143,9 @@ window.nethookFigures = (() => {
     const wide = frame.clientWidth;
     const least = figure.layout.meta && figure.layout.meta.least;
     // What cannot be read when it is narrow is scrolled.
-    if (least && wide < least) { frame.style.overflowX = "auto"; plot.style.minWidth = `${least}px`; }
+    if (least && wide < least) { frame.style.overflowX = "auto"; frame.tabIndex = 0; plot.style.minWidth = `${least}px`; }
     // plotly.js writes into what it is given: a zoom is not to be taken for what was sent.
-    const layout = draw.fitted({ layout: structuredClone(figure.layout) }, wide);
+    const layout = draw.fitted({ layout: structuredClone(figure.layout), data: figure.data }, wide);
     layout.shapes = withLine(figure, layout.shapes);
     layout.height = layout.height || 300;
     frame.style.height = `${layout.height}px`;

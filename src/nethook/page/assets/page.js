@@ -132,7 +132,11 @@
       document.title = view.title;
       if (view.new) document.getElementById("said").textContent = view.title;
     }
-    if (view.new) window.scrollTo({ top: 0, behavior: "instant" });
+    if (view.new) {
+      window.scrollTo({ top: 0, behavior: "instant" });
+      const tab = document.querySelector(".bar nav .here"); // on a phone not all fit
+      if (tab) tab.scrollIntoView({ block: "nearest", inline: "center", behavior: "instant" });
+    }
     focus();
     figures.drawSoon();
     window.nethookSent = (window.nethookSent || 0) + 1; // for benchmarks/page.py

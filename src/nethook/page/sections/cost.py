@@ -90,6 +90,7 @@ def courses(reading: Reading) -> Spec:
                 "cost of watching", [cost],
                 "Nethook's time in a step by the training's own time in it; the budget is drawn.",
                 "% of the step", "log", None if budget is None else 100 * budget, 1.2,
+                limit="" if budget is None else f"budget {share(budget)}",
             )
         )  # fmt: skip
         times = Line("a step", step.last_step, step["mean"], colour=BLUE)

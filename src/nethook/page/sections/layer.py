@@ -236,12 +236,12 @@ def layer_facts(reading: Reading, address: str) -> list[tuple[str, str]]:
     calls = info.get("calls")
     if isinstance(calls, dict):
         counted = [
-            (str(phase), count)
+            (_PHASES.get(str(phase), str(phase)), count)
             for phase, count in calls.items()
             if isinstance(count, int) and count
         ]
         facts.append(
-            ("calls", ", ".join(f"{count:,} {phase}" for phase, count in counted) or "none")
+            ("measured calls", ", ".join(f"{n:,} in {phase}" for phase, n in counted) or "none")
         )
     told = ("dtype", "device", "activation", "source")
     return facts + [(name, info[name]) for name in told if isinstance(info.get(name), str)]

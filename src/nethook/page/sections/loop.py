@@ -32,7 +32,7 @@ def curves_spec(subject: Subject, between: tuple[float, float] | None = None) ->
     meta: dict[str, Any] = {"curves": True, "axes": axes_of(reading)}
     if subject.live:
         meta["fine"] = subject.links.view("fine")
-    spec["layout"]["meta"] = meta
+    spec["layout"]["meta"] = spec["layout"].get("meta", {}) | meta
     return spec
 
 

@@ -84,6 +84,20 @@ def test_settings_of_the_optimizer_that_the_script_has_are_compared(tmp_path: Pa
     assert differing(tmp_path / "a.db", tmp_path / "b.db") == {"momentum": ("0.9", "0.5")}
 
 
+def test_of_optimizers_of_two_kinds_what_both_have_is_compared(tmp_path: Path) -> None:
+    for name, kind in (("a", torch.optim.SGD), ("b", torch.optim.AdamW)):
+        torch.manual_seed(0)
+        model = nn.Linear(3, 2)
+        optimizer = kind(model.parameters(), lr=0.1)
+        with nethook.watch(model, optimizer, to=tmp_path / f"{name}.db"):
+            optimizer.zero_grad()
+            model(torch.ones(4, 3)).sum().backward()
+            optimizer.step()
+    rows = differing(tmp_path / "a.db", tmp_path / "b.db")
+    assert rows.pop("optimizer") == ("SGD", "AdamW")
+    assert rows == {"weight_decay": ("0", "0.01")}
+
+
 def test_what_was_chosen_comes_before_what_ran(tmp_path: Path) -> None:
     one = written(
         tmp_path / "a.db", command=["python", "t.py", "--width", "4"], git={"commit": "1"},

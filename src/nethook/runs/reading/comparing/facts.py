@@ -19,7 +19,7 @@ NOTHING: Final = "–"
 """What stands for a value that a run does not have."""
 _MOST: Final = 50  # rows
 _LONGEST: Final = 300  # characters of a value
-_WORDS: Final = {"param_grads": "parameter gradients", "params": "parameters"}
+_WORDS: Final = {"grads": "output gradients", "param_grads": "parameter gradients", "params": "parameters"}
 # What is told in words of its own, or is no fact of how a run was started.
 _TOLD: Final = ("command", "git", "optimizers", "models", "watch", "versions", "devices")
 _OWN: Final = frozenset(
@@ -60,7 +60,7 @@ def differing_facts(first: Run, second: Run) -> tuple[tuple[str, str, str], ...]
     if not rows and scripts[0] != scripts[1]:
         rows.append(("command", scripts[0] or NOTHING, scripts[1] or NOTHING))
     rows += _rates(first, second)
-    rows += _differing(_settings(first, infos[0]), _settings(second, infos[1]))
+    rows += _set_up(_settings(first, infos[0]), _settings(second, infos[1]))
     rows += _differing(dict(_started(infos[0])), dict(_started(infos[1])))
     return tuple(rows[:_MOST])
 
@@ -95,6 +95,14 @@ def _settings(run: Run, info: Mapping[str, Any]) -> dict[str, str]:
                 if name not in ("lr", "initial_lr"):  # they are compared step by step
                     found.setdefault(f"{of}{at}{name}", text)
     return found
+
+
+def _set_up(mine: dict[str, str], theirs: dict[str, str]) -> list[tuple[str, str, str]]:
+    """Optimizers and their settings; of optimizers of two kinds those that both have."""
+    if mine["optimizer"] != theirs["optimizer"]:
+        mine = {name: text for name, text in mine.items() if name in theirs}
+        theirs = {name: text for name, text in theirs.items() if name in mine}
+    return _differing(mine, theirs)
 
 
 def _code(git: Any) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Sections in a cell: the same words as on the page, with pictures, and a style that stays inside."""
+"""Sections in a cell: the words of the page, with pictures, and a style that stays inside."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ def test_a_layer_has_its_figures():
 
 
 def test_the_style_is_of_the_cell_alone():
-    (style,) = re.findall(r"<style>(.*?)</style>", nethook.figures.show(training())._repr_html_(), re.S)
+    (style,) = re.findall(
+        r"<style>(.*?)</style>", nethook.figures.show(training())._repr_html_(), re.S
+    )
     assert style.startswith(".nethook-cell {")
     assert style.endswith("}")
     assert style.count("{") == style.count("}")
@@ -75,7 +77,7 @@ def test_texts_of_strangers_stay_texts():
 
 
 def test_what_is_not_there_is_said():
-    with pytest.raises(OptionError, match="`sections` must be some of verdict, .*; got 'losses'"):
+    with pytest.raises(OptionError, match=r"`sections` must be some of verdict, .*; got 'losses'"):
         nethook.figures.show(training(), "losses")
     with pytest.raises(OptionError, match="`theme` must be one of light, dark; got 'blue'"):
         nethook.figures.show(training(), theme="blue")

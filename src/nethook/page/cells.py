@@ -92,7 +92,7 @@ class Cell:
         made = [section for name in self._names for section in SECTIONS[name](subject)]
         if self._at is not None:
             index = self._reading.layers().index(self._at)
-            made.append(folded_layer(subject, index, self._at, _COLUMNS))
+            made.append(folded_layer(subject, index, self._at, _COLUMNS, is_open=True))
         return made
 
     def _section(self, section: Section) -> str:
@@ -127,4 +127,3 @@ def _style() -> str:
     looks = asset("looks.css").replace(":root", "&")
     looks = re.sub(r"^(\s*)body \{", r"\1& {", looks, flags=re.MULTILINE)
     return f".nethook-cell {{\n{looks}{asset('cell.css')}}}"
-

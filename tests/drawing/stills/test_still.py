@@ -26,7 +26,7 @@ def read(figure) -> ET.Element:
 
 
 def texts(root: ET.Element) -> list[str]:
-    return [element.text or "" for element in root.iter(f"{SVG}text")]
+    return ["".join(element.itertext()) for element in root.iter(f"{SVG}text")]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -49,6 +49,20 @@ def test_a_line_is_where_its_numbers_are() -> None:
     root = read({"data": [trace], "layout": layout})
     (path,) = root.iter(f"{SVG}path")
     assert path.get("d") == "M50.0,150.0 L450.0,50.0 M850.0,100.0"
+
+
+def test_names_of_lines_have_their_colours_and_stay_texts() -> None:
+    name = '<span style="color:#D55E00">━ a &lt;tspan&gt; &amp; b</span>'
+    note = {"text": f"<b>loss</b>   {name}", "x": 0, "y": 1, "xref": "paper", "yref": "paper"}
+    title = {"title": {"text": "&#37; of <b>all</b>"}}
+    root = read({"data": [], "layout": {"annotations": [note], "yaxis": title, "xaxis": title}})
+    (caption,) = (each for each in root.iter(f"{SVG}text") if "loss" in "".join(each.itertext()))
+    bold, space, coloured = caption.iter(f"{SVG}tspan")
+    assert (bold.text, bold.get("font-weight")) == ("loss", "600")
+    assert len(space.text or "") == 3
+    assert (coloured.text, coloured.get("fill")) == ("━ a <tspan> & b", "#D55E00")
+    assert coloured.get("font-weight") is None
+    assert texts(root).count("% of all") == 2
 
 
 def test_cells_keep_their_order_and_texts_are_texts() -> None:

@@ -234,7 +234,7 @@ def test_phases_are_apart(tmp_path: Path) -> None:
     assert run.series("x")["mean"] == pytest.approx([values(0, 0).mean()])
     assert run.series("x", phase="eval")["mean"] == pytest.approx([values(0, 0, 1).mean()])
     assert len(run.series("x", phase="aux")) == 0
-    assert "1 steps (eval) in 1 windows" in repr(run)
+    assert "1 window of evaluation" in repr(run)
 
 
 # Ranks

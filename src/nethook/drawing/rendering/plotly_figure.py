@@ -60,6 +60,5 @@ class Figure(go.Figure):  # type: ignore[misc]  # plotly has no types
         return f"<Figure{named}: {len(self.data)} traces; .show() opens it>"
 
 
-
 def _html(picture: str) -> str:
     return f"<div>{image(picture)}</div>"

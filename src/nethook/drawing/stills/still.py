@@ -25,6 +25,8 @@ WIDTH: Final = 900
 """Pixels."""
 _DASHES: Final = {"dot": "2 3", "dash": "6 4", "dashdot": "6 3 2 3"}
 _TAG: Final = re.compile(r"<[^>]*>")
+# A tag (its name, and the colour of a span), and the words up to the next one.
+_PARTS: Final = re.compile(r'(?:<(/?\w+)(?: style="color:(#[0-9A-Fa-f]{6})")?[^>]*>|^)([^<]*)')
 _LIGHT: Final = {"l": 60, "r": 20, "t": 46, "b": 44}
 _LONGEST: Final = 150  # pixels of names of rows
 
@@ -112,11 +114,12 @@ class _Picture:
                     yield _line(self.left, at, self.right, at, self.grid)
         if axis.title and axis.letter == "x":
             low = self.bottom if across is None else across.start
-            yield _words((axis.start + axis.end) / 2, low + 34, axis.title, self.soft, "middle")
+            title = _plain(axis.title)
+            yield _words((axis.start + axis.end) / 2, low + 34, title, self.soft, "middle")
         elif axis.title and not axis.names:
             middle = (axis.start + axis.end) / 2
             turned = f' transform="rotate(-90 14 {middle:.1f})"'
-            yield _words(14, middle, axis.title, self.soft, "middle", more=turned)
+            yield _words(14, middle, _plain(axis.title), self.soft, "middle", more=turned)
 
     def _title(self) -> Iterator[str]:
         title = self.layout.get("title") or {}
@@ -302,13 +305,15 @@ class _Picture:
             y = self._place(note, "y", note.get("y", 0))
         down = {"bottom": -4.0, "top": 12.0}.get(str(note.get("yanchor")), 4.0)
         side = {"left": "start", "right": "end"}.get(str(note.get("xanchor")), "middle")
-        strong = ' font-weight="600"' if "<b>" in str(note.get("text")) else ""
         font = note.get("font") or {}
         size, colour = font.get("size", 11), font.get("color", self.ink)
-        text = _plain(str(note.get("text") or ""))
+        rich = str(note.get("text") or "")
+        text = _plain(rich)
         if side != "end" and x + 0.55 * size * len(text) / (1 + (side == "middle")) > self.width:
             x, side = self.width - 2.0, "end"  # it would be cut off
-        return _words(x, y + down, text, colour, side, size, strong)
+        return _words(
+            x, y + down, text, colour, side, size, parts=_parts(rich) if "<" in rich else ""
+        )
 
 
 def _is_shown(trace: Mapping[str, Any]) -> bool:
@@ -328,16 +333,32 @@ def _plain(text: str) -> str:
     return html.unescape(_TAG.sub("", text))
 
 
+def _parts(rich: str) -> str:
+    """A caption as parts of a text: bold ones, and names in the colours of their lines."""
+    made, bold, colour = [], "", ""
+    for tag, colours, words in _PARTS.findall(rich):
+        if tag in ("b", "/b"):
+            bold = ' font-weight="600"' if tag == "b" else ""
+        elif tag:
+            colour = f' fill="{colours}"' if colours else ""
+        # Several spaces would be one.
+        shown = _text(html.unescape(words)).replace("  ", "\u00a0\u00a0")
+        if shown:
+            made.append(f"<tspan{bold}{colour}>{shown}</tspan>")
+    return "".join(made)
+
+
 def _text(text: object) -> str:
     return html.escape(str(text), quote=True)
 
 
 def _words(
-    x: float, y: float, text: str, colour: str, side: str, size: float = 12, more: str = ""
-) -> str:
+    x: float, y: float, text: str, colour: str, side: str, size: float = 12, more: str = "",
+    parts: str = "",
+) -> str:  # fmt: skip
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" fill="{_text(colour)}" text-anchor="{side}" '
-        f'font-size="{size:g}"{more}>{_text(text)}</text>'
+        f'font-size="{size:g}"{more}>{parts or _text(text)}</text>'
         if np.isfinite(x) and np.isfinite(y)
         else ""
     )

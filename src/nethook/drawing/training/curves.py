@@ -318,7 +318,8 @@ def _threshold_text(panel: Panel, axis_number: int) -> dict[str, Any]:
     value = float(panel.threshold or 0.0)
     shown = share(value) if panel.scale == "share" else number(value)
     return {
-        "text": plotly_text(panel.limit) or f"threshold {shown}", "xref": "paper", "x": 0.995, "xanchor": "right",
+        "text": plotly_text(panel.limit) or f"threshold {shown}",
+        "xref": "paper", "x": 0.995, "xanchor": "right",
         "yref": _axis("y", axis_number), "yanchor": "bottom", "showarrow": False,
         "y": np.log10(value) if panel.scale == "log" and value > 0 else value,
     }  # fmt: skip

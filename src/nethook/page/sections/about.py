@@ -42,7 +42,8 @@ def facts_of(reading: Reading) -> list[tuple[str, str]]:
             name = loss.label + (f", {loss.name}" if several else "")
             ends = f"{number(loss.first, 4)} → {number(loss.last, 4)}"
             facts.append((name, f"{ends} ({loss.counted})"))
-    for score in list(shown_scores(reading.scalars).values())[:1]:
+    score = next(iter(shown_scores(reading.scalars).values()), None)
+    if score is not None:
         facts.append((score.label, " → ".join(number(value, 4) for value in score.ends)))
     parameters = _parameters(reading)
     if parameters:

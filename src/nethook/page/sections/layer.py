@@ -83,7 +83,9 @@ def layer(subject: Subject, where: Place, name: str) -> Section:
     return Section("layer", repr((spread, step, asked)), data, figures)
 
 
-def folded_layer(subject: Subject, index: int, name: str, columns: int) -> Section:
+def folded_layer(
+    subject: Subject, index: int, name: str, columns: int, *, is_open: bool = False
+) -> Section:
     """The section of a layer that is unfolded: for a report. With no columns it has no figures."""
     specs = layer_specs(subject.reading, name, columns) if columns else {}
     figures = {
@@ -95,6 +97,7 @@ def folded_layer(subject: Subject, index: int, name: str, columns: int) -> Secti
         return {
             **_about(subject, name),
             "folded": True,
+            "open": is_open,
             "id": f"layer-{index}",
             "latest_numbers": latest_numbers(subject.reading, name),
             "wide": wide,

@@ -350,7 +350,8 @@ class Session:
                 )
             else:
                 self._note(
-                    f"Not followed: {len(missing)} tensors that {kind} trains: they are in no module."
+                    f"Not followed: {len(missing)} tensors that {kind} trains: they are in no "
+                    "module."
                 )
         else:
             steps += 1

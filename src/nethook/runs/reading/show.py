@@ -9,6 +9,7 @@ from nethook.text.escape import html_text, shorten
 from nethook.text.findings import read_findings, verdict, when
 from nethook.text.table import Table
 
+_LONG: Final = 240  # characters of a message or a fix
 _KERNEL: Final = "ipykernel_launcher.py"  # what a notebook runs in
 
 
@@ -21,13 +22,18 @@ def findings_table(findings: Sequence[Mapping[str, Any]]) -> Table:
             shorten(finding.code, 40),
             shorten(", ".join(finding.sites[:4]) + (", …" if len(finding.sites) > 4 else ""), 60),
             when(finding),
-            shorten(finding.message, 120),
-            shorten(finding.fix, 120),
+            _begin(finding.message),
+            _begin(finding.fix),
         )
         for finding in read
     ]
     columns = ("severity", "code", "where", "when", "what", "fix")
     return Table(verdict(read), columns, rows)
+
+
+def _begin(text: str) -> str:
+    """The beginning of a text, up to the end of a word."""
+    return text if len(text) <= _LONG else f"{text[:_LONG].rpartition(' ')[0]} …"
 
 
 def run_html(

@@ -1,7 +1,7 @@
 """What a run says of how it was started and set up, in words; and what differs there between two.
 
-    facts_in_words(run.info)          # {"optimizer": "AdamW", "model": "GPT, 162,053 parameters", …}
-    differing_facts(first, second)    # [("lr", "0.1", "0.01"), ("commit", "1f3c…", "8a90…"), …]
+facts_in_words(run.info)          # {"optimizer": "AdamW", "model": "GPT, 162,053 parameters", …}
+differing_facts(first, second)    # [("lr", "0.1", "0.01"), ("commit", "1f3c…", "8a90…"), …]
 """
 
 from __future__ import annotations
@@ -19,7 +19,11 @@ NOTHING: Final = "–"
 """What stands for a value that a run does not have."""
 _MOST: Final = 50  # rows
 _LONGEST: Final = 300  # characters of a value
-_WORDS: Final = {"grads": "output gradients", "param_grads": "parameter gradients", "params": "parameters"}
+_WORDS: Final = {
+    "grads": "output gradients",
+    "param_grads": "parameter gradients",
+    "params": "parameters",
+}
 # What is told in words of its own, or is no fact of how a run was started.
 _TOLD: Final = ("command", "git", "optimizers", "models", "watch", "versions", "devices")
 _OWN: Final = frozenset(
@@ -149,10 +153,8 @@ def _watched(watch: Any) -> list[tuple[str, str]]:
     if budget is None or (isinstance(budget, int | float) and budget > 0):
         said = "no budget" if budget is None else f"budget {100 * budget:.3g} %"
         parts.append(("budget of watching", said))
-    for name in ("include", "exclude", "snapshots"):
-        if given := watch.get(name):
-            parts.append((name, f"{name} {joined(given)}"))
-    return parts
+    more = [(name, joined(watch.get(name))) for name in ("include", "exclude", "snapshots")]
+    return parts + [(name, f"{name} {text}") for name, text in more if text]
 
 
 def _differing(mine: Mapping[str, str], theirs: Mapping[str, str]) -> list[tuple[str, str, str]]:

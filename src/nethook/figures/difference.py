@@ -92,7 +92,7 @@ def loss_of(reading: Reading) -> str:
     if not reading.losses:
         return ""
     loss = reading.losses[0]
-    ends = f"{number(loss.first, 4)} → {number(loss.last, 4)}"
+    ends = " → ".join(number(value, 4) for value in loss.ends)
     return f"{ends} in {reading.last_step + 1:,} steps ({loss.counted})"
 
 

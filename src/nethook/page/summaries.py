@@ -110,7 +110,7 @@ def summary_of(entry: Entry) -> Summary:
             losses = shown_losses(run, scalars=scalars)
             shown, spark, course = ("", "", _NOTHING)
             if losses:
-                shown = f"{number(losses[0].first, 4)} → {number(losses[0].last, 4)}"
+                shown = " → ".join(number(value, 4) for value in losses[0].ends)
                 course = course_of(losses[0])
                 spark = spark_line(*course) if len(course[0]) else ""
             return Summary(

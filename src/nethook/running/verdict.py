@@ -149,7 +149,7 @@ def _numbers(run: Run, style: Style) -> Iterator[str]:
     for phase, most in (("train", 4), ("eval", 2)):
         of_phase = [loss for loss in losses if loss.phase == phase]
         for loss in of_phase[:most]:
-            ends = f"{number(loss.first, 4)} → {number(loss.last, 4)}"
+            ends = " → ".join(number(value, 4) for value in loss.ends)
             yield from wrapped(f"{loss.label} {ends}  ({loss.source})", style)
         if len(of_phase) > most:
             yield f"and {len(of_phase) - most} more {of_phase[0].label}es"

@@ -40,7 +40,7 @@ def facts_of(reading: Reading) -> list[tuple[str, str]]:
     for phase in ("train", "eval"):
         for loss in [loss for loss in reading.losses if loss.phase == phase][:1]:
             name = loss.label + (f", {loss.name}" if several else "")
-            ends = f"{number(loss.first, 4)} → {number(loss.last, 4)}"
+            ends = " → ".join(number(value, 4) for value in loss.ends)
             facts.append((name, f"{ends} ({loss.counted})"))
     score = next(iter(shown_scores(reading.scalars).values()), None)
     if score is not None:

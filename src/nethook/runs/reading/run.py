@@ -43,8 +43,8 @@ from nethook.runs.reading.results import (
 )
 from nethook.runs.reading.sampling import Ranks, chosen_ranks
 from nethook.runs.reading.sessions import sessions_of
+from nethook.runs.reading.show import windows_in_words
 from nethook.runs.stores import fetched, is_url
-from nethook.text.numbers import count
 
 _T = TypeVar("_T")
 
@@ -435,12 +435,9 @@ class Run:
         for phase in PHASES:
             windows = [file.windows(phase) for file in self._layers.values()]
             longest = max(windows, key=len)
-            spans = count(len(longest), "window")
-            if phase != "train" and len(longest):
-                parts.append(f"{spans} of {'evaluation' if phase == 'eval' else 'other passes'}")
-            elif len(longest):
+            if len(longest):
                 steps = max(int(of_rank.last_step[-1]) + 1 for of_rank in windows if len(of_rank))
-                parts.append(f"{count(steps, 'step')} in {spans}")
+                parts.append(windows_in_words(phase, len(longest), steps))
         parts = parts or ["no steps yet"]
         parts.append(f"{len(self.sites):,} sites, {len(self.catalogue):,} series")
         if len(ranks) > 1:

@@ -7,10 +7,19 @@ from typing import Any, Final
 
 from nethook.text.escape import html_text, shorten
 from nethook.text.findings import read_findings, verdict, when
+from nethook.text.numbers import count
 from nethook.text.table import Table
 
 _LONG: Final = 240  # characters of a message or a fix
 _KERNEL: Final = "ipykernel_launcher.py"  # what a notebook runs in
+
+
+def windows_in_words(phase: str, windows: int, steps: int) -> str:
+    """`600 steps in 46 windows`, `6 windows of evaluation`."""
+    spans = count(windows, "window")
+    if phase == "train":
+        return f"{count(steps, 'step')} in {spans}"
+    return f"{spans} of {'evaluation' if phase == 'eval' else 'other passes'}"
 
 
 def findings_table(findings: Sequence[Mapping[str, Any]]) -> Table:

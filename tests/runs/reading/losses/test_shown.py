@@ -47,7 +47,8 @@ def test_the_programs_own_number_stands_first(tmp_path):
         assert shown[1].source == "a.py:1, mean over samples"
         assert [loss.label for loss in shown] == ["loss"] * 2 + ["evaluation loss"] * 2
         assert [loss.name for loss in shown_losses(run, "eval")] == ["val_loss", "a.py:9"]
-        assert "loss 1.5 → 1.5 (logged by the program)" in repr(run)
+        assert [loss.ends for loss in shown] == [(1.5,), (2.0, 1.25), (0.75,), (0.5,)]
+        assert "loss 1.5 (logged by the program)" in repr(run)
 
 
 def test_a_line_is_numbered_only_where_it_has_several_losses(tmp_path):

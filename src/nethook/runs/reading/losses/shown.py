@@ -55,6 +55,11 @@ class ShownLoss(NamedTuple):
         return f"{self.line if self.alone else self.name}, {self.counted}"
 
     @property
+    def ends(self) -> tuple[float, ...]:
+        """Its first and its last value; of one point the one."""
+        return (self.last,) if len(self.step) == 1 else (self.first, self.last)
+
+    @property
     def line(self) -> str:
         """`train.py:42`, also of the second loss that is made there (`train.py:42#1`)."""
         return _OF_LINE.sub("", self.name)
@@ -102,7 +107,7 @@ def losses_in_words(run: HasLosses) -> list[str]:
     """Of each phase the loss that stands first: `loss 2.3 → 0.1 (mean over samples)`."""
     shown: dict[str, str] = {}
     for loss in shown_losses(run):
-        ends = f"{loss.first:.4g} → {loss.last:.4g}"
+        ends = " → ".join(f"{value:.4g}" for value in loss.ends)
         shown.setdefault(loss.phase, f"{loss.label} {ends} ({loss.counted})")
     return [*shown.values()]
 

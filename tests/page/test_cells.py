@@ -35,7 +35,7 @@ def test_the_words_are_those_of_the_report(name, section):
 
 def test_nothing_named_is_the_verdict_and_the_curves():
     cell = nethook.figures.show(training())
-    assert repr(cell) == f"<Sections of {str(training())!r}: verdict, loop>"
+    assert repr(cell) == f"<Sections of {training().name!r}: verdict, loop>"
     shown = cell._repr_html_()
     assert "1 error, 1 warning, 1 note" in shown
     assert shown.count('src="data:image/svg+xml;base64,') == 1

@@ -85,7 +85,7 @@ class Cell:
 
     def __repr__(self) -> str:
         named = [*self._names, *([] if self._at is None else [f"layer {self._at!r}"])]
-        return f"<Sections of {str(self._reading.run.path)!r}: {', '.join(named)}>"
+        return f"<Sections of {self._reading.run.path.name!r}: {', '.join(named)}>"
 
     def _sections(self) -> list[Section]:
         subject = Subject(self._reading, _Nowhere(), self._reading.run.path.stem)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,24 @@ def test_a_group_is_called_what_tells_it_apart() -> None:
     assert group_names(groups_of(RUNS)) == ["lr=0.1", "lr=0.2"]
     assert group_names(groups_of(RUNS[:2])) == ["all runs"]
     assert group_names([]) == []
+
+
+def test_runs_of_other_scripts_and_models_are_other_groups() -> None:
+    origins = [
+        ("a.py", "Net, 9 parameters"),
+        ("a.py", "Net, 9 parameters"),
+        ("b.py", ""),
+        ("a.py", ""),
+    ]
+    runs = [
+        (entry, replace(summary, origin={"script": script, "model": model}))
+        for (entry, summary), (script, model) in zip([*RUNS[:2], *RUNS[:2]], origins, strict=True)
+    ]
+    groups = groups_of(runs)
+    assert [len(group.runs) for group in groups] == [2, 1, 1]
+    assert group_names(groups) == [
+        "model=Net, 9 parameters script=a.py", "model= script=b.py", "model= script=a.py"
+    ]  # fmt: skip
 
 
 def test_a_band_spans_the_runs_and_its_line_is_their_mean() -> None:

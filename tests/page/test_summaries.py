@@ -34,6 +34,15 @@ def test_a_run_with_findings() -> None:
     assert summary.spark.startswith("data:image/svg+xml;base64,")
 
 
+def test_where_a_run_is_from(tmp_path: Path) -> None:
+    with RunWriter(tmp_path / "a.db") as writer:
+        models = {"": {"type": "Net", "parameters": 1234}}
+        writer.info(command=["python", "src/train.py", "--seed", "3"], models=models)
+    summary = summary_of(entry(tmp_path / "a.db"))
+    assert summary.origin == {"script": "train.py", "model": "Net, 1,234 parameters"}
+    assert summary.settings["seed"] == "3"
+
+
 @pytest.mark.parametrize(
     ("info", "verdict"),
     [

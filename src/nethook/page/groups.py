@@ -24,7 +24,7 @@ _MOST: Final = 6  # groups that can be told apart in one figure
 
 @dataclass(frozen=True)
 class Group:
-    """Runs with the same settings, seeds aside."""
+    """Runs of one script and model with the same settings, seeds aside."""
 
     settings: tuple[tuple[str, str], ...]
     runs: tuple[tuple[Entry, Summary], ...]
@@ -51,7 +51,8 @@ def groups_of(runs: Sequence[tuple[Entry, Summary]]) -> list[Group]:
     found: dict[tuple[tuple[str, str], ...], list[tuple[Entry, Summary]]] = {}
     for entry, summary in runs:
         if summary.state != "broken":
-            found.setdefault(without_seed(summary.settings), []).append((entry, summary))
+            alike = (*sorted(summary.origin.items()), *without_seed(summary.settings))
+            found.setdefault(alike, []).append((entry, summary))
     return [Group(settings, tuple(members)) for settings, members in found.items()]
 
 

@@ -6,7 +6,7 @@ import base64
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,11 +16,12 @@ from nethook.drawing.decimate import thin_line
 from nethook.errors import RunFileError
 from nethook.page.folder import Entry, Stamp, run_state, stamp_of
 from nethook.runs.names import is_own_scalar
+from nethook.runs.reading.comparing.facts import models_in_words
 from nethook.runs.reading.losses.scores import shown_scores
 from nethook.runs.reading.losses.shown import ShownLoss, phase_of, shown_losses
 from nethook.runs.reading.results import Scalar
 from nethook.runs.reading.run import Run, open_run
-from nethook.runs.reading.settings import settings_of
+from nethook.runs.reading.settings import script_of, settings_of
 from nethook.text.findings import read_findings
 from nethook.text.findings import verdict as counted_findings
 from nethook.text.numbers import number
@@ -36,8 +37,8 @@ _NOTHING: Final[tuple[Integers, Floats]] = (np.zeros(0, np.int64), np.zeros(0))
 class Summary:
     """What the list says of a run.
 
-    `settings` are what it was started with, `metrics` its last numbers, `course` its loss in a few
-    points.
+    `settings` are what it was started with, `origin` its script and its model, `metrics` its last
+    numbers, `course` its loss in a few points.
     """
 
     stamp: Stamp
@@ -50,6 +51,7 @@ class Summary:
     changed: float = 0.0
     problem: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
+    origin: Mapping[str, str] = field(default_factory=dict)
     metrics: Mapping[str, float] = field(default_factory=dict)
     course: tuple[Integers, Floats] = field(default=_NOTHING, repr=False, compare=False)
 
@@ -115,7 +117,7 @@ def summary_of(entry: Entry) -> Summary:
                 spark = spark_line(*course) if len(course[0]) else ""
             return Summary(
                 stamp, state, steps, word, severity, shown, spark, changed, "", settings_of(info),
-                metrics_of(losses, scalars), course,
+                origin_of(info), metrics_of(losses, scalars), course,
             )  # fmt: skip
     except (RunFileError, OSError) as error:
         return Summary(stamp, "broken", problem=str(error))
@@ -130,6 +132,12 @@ def _verdict(run: Run) -> tuple[str, str]:
     if verdict.state == "crashed" and run.findings:  # how it ended stands in another column
         return counted_findings(read_findings(run.findings)), verdict.severity
     return verdict.state, verdict.severity
+
+
+def origin_of(info: Mapping[str, Any]) -> dict[str, str]:
+    """The script and the model: runs of others are not told apart by their seeds."""
+    found = {"script": script_of(info.get("command")), "model": models_in_words(info.get("models"))}
+    return {name: text for name, text in found.items() if text}
 
 
 def metrics_of(losses: list[ShownLoss], scalars: Mapping[str, Scalar]) -> dict[str, float]:

@@ -173,7 +173,7 @@ def test_a_browser_that_cannot_draw_yet_is_sent_pictures(views, ids, view, name)
         assert picture.get("viewBox") == f"0 0 700 {height}"
         # No name of a stranger's becomes an element or an attribute that is run.
         kinds = {element.tag.rpartition("}")[2] for element in picture.iter()}
-        assert kinds <= {"svg", "rect", "text", "path", "polygon", "circle", "image"}
+        assert kinds <= {"svg", "rect", "text", "tspan", "path", "polygon", "circle", "image"}
         names = {attribute for element in picture.iter() for attribute in element.attrib}
         assert not [each for each in names if each.lower().startswith("on")]
 

@@ -4,7 +4,30 @@ from __future__ import annotations
 
 import pytest
 
-from nethook.runs.reading.settings import command_settings, is_seed, settings_of, without_seed
+from nethook.runs.reading.settings import (
+    command_settings,
+    is_seed,
+    script_of,
+    settings_of,
+    without_seed,
+)
+
+
+@pytest.mark.parametrize(
+    ("command", "script"),
+    [
+        (["python", "train.py", "--lr", "0.1"], "train.py"),
+        (["python", "/home/me/train.py"], "train.py"),
+        (["python", "-m", "package.train", "--lr=1"], "package.train"),
+        (["python"], ""),
+        (["python", "-m"], ""),
+        ("python train.py", ""),
+        (None, ""),
+        ([1, 2], ""),
+    ],
+)
+def test_the_script_of_a_command(command: object, script: str) -> None:
+    assert script_of(command) == script
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,14 @@ def settings_of(info: Mapping[str, Any]) -> dict[str, str]:
     return dict(list(found.items())[:_MOST])
 
 
+def script_of(command: Any) -> str:
+    """`train.py`, or the module behind `-m`; "" where the command does not say."""
+    if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
+        return ""
+    words = command[2:] if command[1:2] == ["-m"] else command[1:]
+    return re.split(r"[/\\]", words[0])[-1][:_LONGEST] if words else ""
+
+
 def command_settings(command: Any) -> dict[str, str]:
     """`--lr 0.1 --seed=3 --amp model.width=64` as names with values; a bare option is `on`."""
     if not isinstance(command, list) or not all(isinstance(word, str) for word in command):

@@ -49,7 +49,7 @@ def facts_in_words(info: Mapping[str, Any]) -> dict[str, str]:
         "devices": joined(info.get("devices")),
         "platform": joined(info.get("platform")),
         "optimizer": _optimizers(info.get("optimizers")),
-        "model": _models(info.get("models")),
+        "model": models_in_words(info.get("models")),
         "watched": "; ".join(text for _, text in _watched(watch)),
     }
     return {name: value[:_LONGEST] for name, value in found.items() if value}
@@ -72,7 +72,7 @@ def differing_facts(first: Run, second: Run) -> tuple[tuple[str, str, str], ...]
 def _started(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What ran, each fact by itself."""
     yield from _code(info.get("git"))
-    yield "model", _models(info.get("models"))
+    yield "model", models_in_words(info.get("models"))
     yield "batches in a pass", _passes(info.get("loaders"))
     yield "devices", joined(info.get("devices"))
     for name, text in _entries(info.get("versions")):
@@ -119,7 +119,7 @@ def _optimizers(kinds: Any) -> str:
     return ", ".join(kind if name.isdecimal() else f"{name}: {kind}" for name, kind in known)
 
 
-def _models(models: Any) -> str:
+def models_in_words(models: Any) -> str:
     """`GPT, 162,053 parameters`; of several with their names."""
     shown = []
     for name, about in list(models.items())[:8] if isinstance(models, Mapping) else ():

@@ -58,3 +58,12 @@ def test_only_the_first_line_has_it() -> None:
 def test_line_breaks_become_spaces_and_nothing_gives_no_line() -> None:
     assert list(wrapped("one\ntwo")) == ["one two"]
     assert list(wrapped("", Style(colour=True), "error")) == []
+
+
+def test_a_word_that_no_line_holds_begins_on_a_line_of_its_own() -> None:
+    path = f"nethook.replay('/tmp/{'x' * 40}/run.db',"
+    lines = list(wrapped(f"step 1: it overflows. {path} model) runs it again.", Style(width=40)))
+    assert lines[0] == "step 1: it overflows."
+    assert lines[1].startswith("  nethook.replay('/tmp/x")
+    assert all(len(line) <= 40 for line in lines)
+    assert "".join(line.strip() for line in lines[1:]).startswith(path)

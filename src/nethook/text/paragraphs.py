@@ -37,6 +37,16 @@ PLAIN: Final = Style()
 """As in a log."""
 
 
+class _Wrapper(textwrap.TextWrapper):
+    """Breaks a word only where no line holds it, and then from the beginning of a line."""
+
+    def _handle_long_word(
+        self, reversed_chunks: list[str], cur_line: list[str], cur_len: int, width: int
+    ) -> None:
+        if not cur_line:
+            super()._handle_long_word(reversed_chunks, cur_line, cur_len, width)
+
+
 def capitalized(text: str) -> str:
     """With a capital letter first; all else stays, names of classes among it."""
     return text[:1].upper() + text[1:]
@@ -46,13 +56,13 @@ def wrapped(
     text: str, style: Style | None = None, kind: str = "", *, indent: int = 0
 ) -> Iterator[str]:
     """A paragraph in lines; what stands before its colon may have a colour."""
-    lines = textwrap.wrap(
-        text.replace("\n", " "),
+    wrapper = _Wrapper(
         WIDTH if style is None else style.width,
         initial_indent=" " * indent,
         subsequent_indent=" " * (indent + 2),
         break_on_hyphens=False,
     )
+    lines = wrapper.wrap(text.replace("\n", " "))
     if style is not None and lines:
         start = lines[0].lstrip()
         head, colon, rest = start.partition(":")

@@ -1,6 +1,6 @@
 """What watching a training step costs: without, with hooks as the notes have them, with nethook.
 
-    OMP_NUM_THREADS=1 python benchmarks/watch.py [mnist] [mlp] [gpt2] [short] [tiny] [--profile] [--old]
+    OMP_NUM_THREADS=1 python benchmarks/watch.py [mnist mlp gpt2 short tiny] [--profile] [--old]
 
 With `--old` the release 0.1.0 runs beside it, from its own sources.
 

@@ -231,7 +231,9 @@ def _unseen(sites: Sequence[Site], steps: int, style: Style) -> Iterator[str]:
     if calls and not any(calls) and steps > 0:
         # What holds parameters and has no forward is no layer.
         elsewhere = all(site.kind in _HOLDERS for site in leaves)
+        loose = {site.kind for site in sites if site.address == ""} == {"LooseTensors"}
         why = "the model has none as submodules" if elsewhere else "they run in compiled code"
+        why = "the tensors that are trained belong to no module" if loose else why
         yield from wrapped(
             f"No call of a layer was seen: {why}. Of outputs and their gradients nothing is in the "
             "run; of parameters everything is.",

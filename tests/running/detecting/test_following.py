@@ -217,7 +217,7 @@ def test_what_no_module_call_leads_to_is_named(session: Session, alive: list[obj
         other.step()
     assert len(session.notes) == 2
     assert "Raw" in session.notes[0]
-    assert "1 tensors" in session.notes[1]
+    assert session.notes[1] == "Not followed: 1 tensor of no module, which SGD trains."
 
 
 def test_nothing_is_left_when_it_ends(alive: list[object]) -> None:

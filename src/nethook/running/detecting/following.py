@@ -34,6 +34,7 @@ from nethook.running.detecting.met import Met
 from nethook.running.detecting.twins import Twins
 from nethook.running.options import RunOptions
 from nethook.running.tracebacks import one_line
+from nethook.text.numbers import count
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -349,9 +350,8 @@ class Session:
                     "module of it was ever called (nethook sees calls, not other methods)."
                 )
             else:
-                self._note(
-                    f"Not followed: {len(missing)} tensors that {kind} trains, of no module."
-                )
+                held = count(len(missing), "tensor")
+                self._note(f"Not followed: {held} of no module, which {kind} trains.")
         else:
             steps += 1
             if self._newcomers is not None:

@@ -82,6 +82,10 @@ def _general(tensors: list[torch.Tensor], result: Any) -> str:
         return "it was given infinities"
     largest = max((max(abs(given.min), abs(given.max)) for given in ranges), default=0.0)
     if out is not None and (out.posinf or out.neginf):
+        # No sum of products of what was given is larger than this.
+        most = largest**2 * max((math.prod(given.shape) for given in ranges), default=1)
+        if max(most, largest) < _limit(out.dtype):
+            return f"it was given finite numbers only, which reach {largest:.4g}"
         return f"{_overflow(out.dtype)}; its operands reach {largest:.4g}"
     dtype = ranges[0].dtype if ranges else ""
     if largest > _limit(dtype) ** 0.5:

@@ -103,16 +103,12 @@ def rankings_of_pairs() -> Step:
 
 @healthy
 def hinge_of_signs() -> Step:
-    return step(
-        mlp(8, 1), torch.randn(N, 8), then=lambda out: F.relu(1 - SIGNS * out[:, 0]).mean()
-    )
+    return step(mlp(8, 1), torch.randn(N, 8), then=lambda out: F.relu(1 - SIGNS * out[:, 0]).mean())
 
 
 @healthy
 def soft_margin_of_signs() -> Step:
-    return step(
-        mlp(8, 1), torch.randn(N, 8), then=lambda out: F.soft_margin_loss(out[:, 0], SIGNS)
-    )
+    return step(mlp(8, 1), torch.randn(N, 8), then=lambda out: F.soft_margin_loss(out[:, 0], SIGNS))
 
 
 @healthy

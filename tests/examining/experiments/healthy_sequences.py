@@ -117,9 +117,7 @@ def tags_of_a_decoder_with_its_mask_for_the_loss() -> Step:
     real, tags = x != 0, torch.randint(3, (N, WIDTH))
     parts = {"embed": nn.Embedding(VOCAB, DIM), "out": nn.Linear(DIM, 3)}
     model = Calls(forward, rnn=nn.GRU(DIM, DIM, batch_first=True), **parts)
-    return step(
-        model, x, real, then=lambda out: F.cross_entropy(out[real], tags[real]), loader=N
-    )
+    return step(model, x, real, then=lambda out: F.cross_entropy(out[real], tags[real]), loader=N)
 
 
 @healthy

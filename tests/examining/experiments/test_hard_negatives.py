@@ -80,7 +80,8 @@ ASKED: Final = {  # what looks exactly like a fault, and may be meant
     "evaluation repeats itself": {
         "monte_carlo_dropout", "monte_carlo_dropout_layer", "noise_as_an_input_of_a_generator",
         "variational_autoencoder",
-        "tokens_masked_in_the_model", "tokens_masked_of_which_some_stay",  # they draw what they hide
+        # They draw what they hide.
+        "tokens_masked_in_the_model", "tokens_masked_of_which_some_stay",
     },
     "no look ahead": {"sentence_autoencoder_with_teacher_forcing"},
     "what the target is": {"recall_of_the_first_value"},

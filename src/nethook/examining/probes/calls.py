@@ -123,8 +123,10 @@ class _Noted:
 
 
 def _makes_ones(name: str, made: torch.Tensor) -> bool:
-    """Whether axes of one element that follow are the layer's doing: it has one output, or the
-    data has no such axis."""
+    """Whether axes of one element that follow are the layer's doing.
+
+    They are where it has one output, and where the data has no such axis.
+    """
     outputs = 1 if name.startswith("conv") else made.dim() - 1
     if made.dim() < 2 or made.size(outputs) == 1:
         return True

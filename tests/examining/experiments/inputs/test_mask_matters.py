@@ -82,8 +82,11 @@ def test_what_is_said_of_padding_does_not_count() -> None:
     tokens = torch.randint(5, VOCAB, (N, WIDTH))
     tokens = tokens.masked_fill(torch.arange(WIDTH) >= torch.randint(4, 9, (N, 1)), 0)
     real, label = tokens != 0, torch.randint(0, 3, (N, WIDTH))
-    for forward, outcome in ((tags, "fine"), (lambda *given: tags(*given).cumsum(1), "fine"),
-                             (lambda *given: tags(*given).flip(1).cumsum(1).flip(1), "question")):
+    for forward, outcome in (
+        (tags, "fine"),
+        (lambda *given: tags(*given).cumsum(1), "fine"),
+        (lambda *given: tags(*given).flip(1).cumsum(1).flip(1), "question"),
+    ):
         model = Calls(forward, embed=nn.Embedding(VOCAB, DIM), out=nn.Linear(DIM, 3))
         made = step(
             model, tokens, real, then=lambda out: F.cross_entropy(out[real], label[real])

@@ -77,8 +77,15 @@ def test_a_softmax_over_the_axis_of_one_score() -> None:
 
 
 @pytest.mark.parametrize(
-    "forward", [
-        pooled(1), one_word, first_step, squeezed, of_classes, several_scores, heads_over_one_step,
+    "forward",
+    [
+        pooled(1),
+        one_word,
+        first_step,
+        squeezed,
+        of_classes,
+        several_scores,
+        heads_over_one_step,
     ],
 )
 def test_a_softmax_that_has_a_choice_or_is_meant_to_have_none(forward: Forward) -> None:

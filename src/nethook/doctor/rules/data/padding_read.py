@@ -7,7 +7,8 @@ like words, in a mean over all positions.
 Evidence: on a copy, other words in all padded sequences leave the output as it is, with the weights
 that it has and with others, and another padding moves it; and a loss that does not fall. Or a mask
 that leaves nothing out gives the same output, and another padding does not; a note where the run
-does its job, and where the sequences could not be made shorter. Or, as a question, less padding behind short sequences moves the output.
+does its job, and where the sequences could not be made shorter. Or, as a question, less padding
+behind short sequences moves the output.
 Fix: use the mask; turn it around; read the output at the last word, by its length.
 Silent: where words matter, however little, where padding does not, and where the loss falls.
 """

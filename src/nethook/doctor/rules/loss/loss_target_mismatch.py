@@ -3,7 +3,8 @@
 Cause: squared error on the numbers of classes, a binary loss on several classes, cross entropy with
 a single column of logits; 0 and 1 for a loss that takes -1 and 1, or for a hinge that is written by
 hand. Cross entropy on rows with several ones: classes that do not exclude each other, of which a
-softmax chooses one. An `ignore_index` that is the number of a real class; a `blank` of CTC that the texts contain.
+softmax chooses one. An `ignore_index` that is the number of a real class; a `blank` of CTC that the
+texts contain.
 Evidence: the kind of loss, and type, range and count of different targets, in every record. Of an
 `ignore_index`: all targets that it leaves are of one class. A question where it leaves several, and
 whole samples do not count. Of rows with several ones: how many there are in a row; a question where

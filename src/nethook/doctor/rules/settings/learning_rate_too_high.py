@@ -99,7 +99,9 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     tried = one_batch(history)
     shown = tried if tried is not None and tried.own_fails and tried.adam_learns else None
     rose = f", rose to {went.early:.3g}" if went.early > limit.lost * abs(went.start) else ""
-    ends = f"{rose} and " + (f"ends at {went.end:.3g}" if went.finite else "is not finite at the end")
+    ends = f"{rose} and " + (
+        f"ends at {went.end:.3g}" if went.finite else "is not finite at the end"
+    )
     changed = f"{large:.1%} of their size" if large < 10 else f"{large:.1g} times their size"
     yield Finding(
         "learning-rate-too-high",

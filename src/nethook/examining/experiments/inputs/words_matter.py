@@ -103,9 +103,7 @@ def moved_by(
     ]
     if not pairs:
         return None
-    return any(
-        bool((_at(change(mine, theirs), seen)[rows] > 0).any()) for mine, theirs in pairs
-    )
+    return any(bool((_at(change(mine, theirs), seen)[rows] > 0).any()) for mine, theirs in pairs)
 
 
 def _at(moved: torch.Tensor, seen: torch.Tensor | None) -> torch.Tensor:

@@ -37,3 +37,5 @@ def test_a_name_that_two_files_have_is_left_alone() -> None:
     assert lines(made, finding("train.py:7")) == [("train.py:7",)]
     assert lines(Made(4).record(source="train.py:1"), finding("train.py:7")) == [("train.py:7",)]
     assert lines(Made(4), finding("train.py:7")) == [("train.py:7",)]
+    library = Made(4).record(source="/usr/lib/python3/site-packages/lib/train.py:1")
+    assert lines(library, finding("train.py:7")) == [("train.py:7",)]

@@ -9,9 +9,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
+from typing import Final
 
 from nethook.doctor.finding import Finding
 from nethook.doctor.history import History
+
+_LIBRARIES: Final = frozenset({"site-packages", "dist-packages"})
 
 
 def with_whole_paths(findings: Sequence[Finding], history: History) -> list[Finding]:
@@ -26,8 +29,10 @@ def _files(history: History) -> dict[str, str]:
     for phase in ("train", "eval"):
         for record in history.records(phase):
             path = str(record.fact("source") or "").rpartition(":")[0]
-            name = PurePath(path.replace("\\", "/")).name
-            if name and name != path:
+            parts = PurePath(path.replace("\\", "/")).parts
+            name = parts[-1] if parts else ""
+            # A library's file may have the name of one of the script's.
+            if len(parts) > 1 and not _LIBRARIES.intersection(parts):
                 found.setdefault(name, set()).add(path)
     return {name: paths.pop() for name, paths in found.items() if len(paths) == 1}
 

@@ -63,4 +63,5 @@ def _silent_watch(
     """Records every step in full, and prints nothing."""
     begun = watch(model, optimizer, path, budget=None, batches=1, examine=examine)
     begun.be_silent()
+    begun.expect_one_batch()
     return begun

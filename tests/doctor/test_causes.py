@@ -56,6 +56,12 @@ def test_what_makes_gradients_zero_is_their_cause() -> None:
     assert codes(found) == [("softmax-over-one", ["no-gradient", "dead-units"])]
 
 
+def test_a_loss_that_gets_a_softmax_of_one_score_has_one_cause() -> None:
+    softmax = (Cause.LOSS, finding("softmax-over-one", 2, "warning"))
+    loss = (Cause.LOSS, finding("output-misfits-loss", 0))
+    assert codes(root_causes([softmax, loss])) == [("output-misfits-loss", ["softmax-over-one"])]
+
+
 def test_information_explains_nothing() -> None:
     found = root_causes(
         [

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import torch
 from torch.utils.data import (
+    BatchSampler,
     DataLoader,
     IterableDataset,
+    RandomSampler,
+    SequentialSampler,
     SubsetRandomSampler,
     TensorDataset,
     WeightedRandomSampler,
@@ -80,3 +83,37 @@ def test_samples_that_a_sampler_can_draw():
             return torch.ones(3)
 
     assert reach(WeightedRandomSampler([0.5, 0.5], 10), NoLength()) == (2, None)
+
+
+def test_samplers_of_the_script_may_draw_anything():
+    data = TensorDataset(torch.randn(70, 3))
+
+    class Groups:
+        """Goes through batches, and holds a sampler of groups."""
+
+        def __init__(self, sampler):
+            self.sampler = sampler
+
+        def __iter__(self):
+            return ([7 * group, 7 * group + 1] for group in self.sampler)
+
+    class Buckets(BatchSampler):
+        def __iter__(self):
+            return ([bucket, bucket + 1] for bucket in self.sampler)
+
+    class OfClasses(WeightedRandomSampler):
+        def __iter__(self):
+            return (10 * label for label in super().__iter__())
+
+    for batches in (
+        Groups(WeightedRandomSampler([0.5, 0.5], 10)),
+        Buckets(WeightedRandomSampler([0.5, 0.5], 10), 2, False),
+    ):
+        facts = of(DataLoader(data, batch_sampler=batches))
+        assert (facts.samples, facts.within_reach, facts.shuffled) == (None, None, True)
+    drawn = of(DataLoader(data, 4, sampler=OfClasses([0.5, 0.5], 10)))
+    assert (drawn.samples, drawn.within_reach, drawn.shuffled) == (None, None, True)
+    ordered = of(DataLoader(data, batch_sampler=Groups(SequentialSampler(range(10)))))
+    assert (ordered.samples, ordered.shuffled) == (None, None)
+    plain = of(DataLoader(data, batch_sampler=BatchSampler(RandomSampler(data), 5, False)))
+    assert plain == LoaderFacts(5, True, True, 70)

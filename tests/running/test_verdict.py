@@ -188,3 +188,11 @@ def test_why_no_layer_was_seen() -> None:
     lines = "\n".join(_unseen([Site("_torch_params", "ParameterDict", never)], 3, PLAIN))
     assert "has none as submodules" in lines
     assert "compiled" not in lines
+    idle = {"forwards": 0, "backwards": 0}
+    lines = "\n".join(_unseen([Site("fc", "Linear", never)], 3, PLAIN, idle))
+    assert "the model was not called" in lines
+    assert "compiled" not in lines
+    loose = [Site("", "LooseTensors", {}), Site("W", "Parameter", never)]
+    lines = "\n".join(_unseen(loose, 3, PLAIN))
+    assert "the tensors that are trained belong to no module" in " ".join(lines.split())
+    assert "compiled" not in lines

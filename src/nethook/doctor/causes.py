@@ -44,6 +44,7 @@ LEADS_TO: Final[dict[str, frozenset[str]]] = {
     ),
     "diverged": frozenset({"oscillating-loss", "adam-instability", "clipping-too-tight"}),
     "input-collapsed": frozenset({"input-ignored"}),
+    "output-misfits-loss": frozenset({"softmax-over-one"}),
     "padding-read": frozenset({"input-ignored"}),
     "samples-mixed": frozenset({"axes-scrambled"}),
 }

@@ -15,6 +15,7 @@ from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.rules import all_rules
 from nethook.doctor.settings import Changes, Settings, project_settings
 from nethook.doctor.verdict import verdict_of
+from nethook.doctor.whole_paths import with_whole_paths
 from nethook.errors import OptionError, RunFileError, UnhealthyError
 from nethook.runs.reading.run import Run, open_run
 
@@ -142,7 +143,8 @@ def _examined(
             failed.append(f"the rule {rule.code} failed: {error!r}.")
     # What is ignored is no cause either: what it would explain is reported on its own.
     kept = [entry for entry in caused if entry[1].code not in settings.ignore]
-    return root_causes(kept, slack=max(5, history.steps // 20)), failed
+    causes = root_causes(kept, slack=max(5, history.steps // 20))
+    return with_whole_paths(causes, history), failed
 
 
 def _no_such_code(code: str, codes: Iterable[str]) -> str:

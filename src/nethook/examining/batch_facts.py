@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch.utils.data import (
+    BatchSampler,
     RandomSampler,
     SequentialSampler,
     SubsetRandomSampler,
@@ -111,9 +112,10 @@ def common_size(given: list[tuple[Path, torch.Tensor]]) -> int:
 def loader_facts(sampler: Any, collated: bool, dataset: Any = None) -> LoaderFacts:
     """Of a `DataLoader`, from the sampler that says which samples are a batch."""
     batch_size = getattr(sampler, "batch_size", None)
-    inner = getattr(sampler, "sampler", sampler)
+    held = getattr(sampler, "sampler", sampler)
+    inner = _drawn_by(sampler)
     shuffled: bool | None = None
-    if isinstance(inner, RandomSampler | SubsetRandomSampler | WeightedRandomSampler):
+    if isinstance(held, RandomSampler | SubsetRandomSampler | WeightedRandomSampler):
         shuffled = True
     elif isinstance(inner, SequentialSampler):
         shuffled = False
@@ -125,6 +127,21 @@ def loader_facts(sampler: Any, collated: bool, dataset: Any = None) -> LoaderFac
         samples, within_reach = _length(dataset), _length(inner.weights)
     known = batch_size if isinstance(batch_size, int) else None
     return LoaderFacts(known, collated, shuffled, samples, within_reach)
+
+
+def _drawn_by(sampler: Any) -> Any:
+    """What draws the numbers of samples; None where a class of the script's own draws.
+
+    That may draw anything: one that goes through batches may hold a sampler of groups.
+    """
+    batches = isinstance(sampler, BatchSampler) and _iterates_as(sampler, BatchSampler)
+    inner = sampler.sampler if batches else sampler
+    kinds = (RandomSampler, SequentialSampler, WeightedRandomSampler)
+    return inner if any(_iterates_as(inner, kind) for kind in kinds) else None
+
+
+def _iterates_as(sampler: Any, kind: type) -> bool:
+    return getattr(type(sampler), "__iter__", None) is vars(kind)["__iter__"]
 
 
 def _length(of: Any) -> int | None:

@@ -58,7 +58,7 @@ def verdict_lines(
     lines = [*_what(run, info, sites, steps, style), *_numbers(run, style)]
     lines += examined_lines(info, style)
     lines += _events(run, style)
-    lines += _unseen(sites, steps, style)
+    lines += _unseen(sites, steps, style, info.get("totals"))
     lines += _silent(run, sites, style)
     verdict = verdict_of(run)
     if error:
@@ -221,15 +221,22 @@ def _event(event: EventRecord) -> str:
     return non_finite_line(event.step, event.address, event.message, event.data)
 
 
-def _unseen(sites: Sequence[Site], steps: int, style: Style) -> Iterator[str]:
+def _unseen(
+    sites: Sequence[Site], steps: int, style: Style, totals: object = None
+) -> Iterator[str]:
     """Layers of which no call was seen although the model was trained."""
     leaves = [site for site in sites if site.info.get("leaf")]
-    totals = [site.info.get("calls") for site in leaves]
-    calls = [sum(counts.values()) for counts in totals if isinstance(counts, dict)]
+    of_each = [site.info.get("calls") for site in leaves]
+    calls = [sum(counts.values()) for counts in of_each if isinstance(counts, dict)]
     if calls and not any(calls) and steps > 0:
         # What holds parameters and has no forward is no layer.
         elsewhere = all(site.kind in _HOLDERS for site in leaves)
+        loose = {site.kind for site in sites if site.address == ""} == {"LooseTensors"}
         why = "the model has none as submodules" if elsewhere else "they run in compiled code"
+        if loose:
+            why = "the tensors that are trained belong to no module"
+        elif isinstance(totals, dict) and totals.get("forwards") == totals.get("backwards") == 0:
+            why = "the model was not called"
         yield from wrapped(
             f"No call of a layer was seen: {why}. Of outputs and their gradients nothing is in the "
             "run; of parameters everything is.",

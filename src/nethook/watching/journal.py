@@ -78,6 +78,8 @@ class Journal:
         self.train = self.catalogue.new_rows()
         """The rows of training."""
         self._off: Rows | None = None
+        self.one_batch = False
+        """Whether all steps have one batch on purpose: that it comes again says nothing of it."""
         self.eventful = False
         """Whether something has happened in this step: then the window ends with it."""
 

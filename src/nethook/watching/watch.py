@@ -289,6 +289,10 @@ class Watch:
         """Says nothing on standard error from now on: what is to be said is in the run's events."""
         self._session.journal.guard.silent = True
 
+    def expect_one_batch(self) -> None:
+        """All steps will have the same batch: no sign that its rows belong together."""
+        self._session.journal.one_batch = True
+
     def keep(self, **facts: object) -> None:
         """Keeps facts about the run, as plain data: `run.info` has them."""
         self._session.journal.writer.info(**facts)

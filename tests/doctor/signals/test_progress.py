@@ -51,6 +51,15 @@ def test_the_variance_is_what_a_constant_scores() -> None:
     assert constant_score(Made().record(kind="mse", factor=0.5).history(), LOSS) is None
 
 
+def test_targets_of_several_classes_have_no_entropy() -> None:
+    target = {"min": 0.0, "max": 1.0, "row_sums": [1.0, 1.0]}
+    one = Made().record(kind="cross_entropy", class_counts=[40, 40], target=target)
+    assert constant_score(one.history(), LOSS) == pytest.approx(0.69, abs=0.01)
+    several = {**target, "row_sums": [1.0, 3.0]}
+    some = Made().record(kind="cross_entropy", class_counts=[40, 40], target=several)
+    assert constant_score(some.history(), LOSS) is None
+
+
 def test_losses_that_play_against_each_other_are_not_judged() -> None:
     made = Made(100).loss(falling(100)).loss(flat(100), "train.py:20")
     assert progress(made.history()) is None

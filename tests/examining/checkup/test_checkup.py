@@ -341,3 +341,39 @@ def test_copies_are_nobodys_newcomers() -> None:
         assert met[0] is model
     finally:
         newcomers.remove()
+
+
+class LastState(nn.Module):
+    """Its LSTM takes the first dimension for time, unless it is told otherwise."""
+
+    def __init__(self, batch_first: bool) -> None:
+        super().__init__()
+        self.rnn = nn.LSTM(4, 8, batch_first=batch_first)
+        self.out = nn.Linear(8, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.out(self.rnn(x)[0][:, -1])
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_samples_that_know_of_each_other_are_asked_about(batch_first: bool) -> None:
+    """All steps of a check have the same batch, which says nothing of its rows."""
+    torch.manual_seed(0)
+    batch = torch.randn(24, 7, 4), torch.randint(3, (24,))
+    found = nethook.checkup(LastState(batch_first), batch, CE)
+    assert ("samples-mixed" in [finding.code for finding in found.findings]) != batch_first
+    (told,) = [check for check in found.checks if check.name == "experiments on copies"]
+    assert told.state == ("ok" if batch_first else "note")
+    assert codes(found) == set()
+
+
+def test_what_a_slow_rate_of_ours_leaves_is_no_symptom() -> None:
+    """The first of the rates is too low for it, and a later one learns all samples."""
+    torch.manual_seed(0)
+    found = nethook.checkup(
+        LastState(batch_first=True), (torch.randn(24, 7, 4), torch.randint(3, (24,))), CE
+    )
+    (told,) = [check for check in found.checks if check.name.startswith("learns")]
+    assert told.state == "ok"
+    assert "lr=0.001" not in told.text
+    assert not found.findings

@@ -20,21 +20,23 @@ from nethook.examining.rehearse import rehearse
 class Step:
     """A training step: a model, its inputs, and what the script does with its output.
 
-    `loader` is the batch size of the script's data loader, where it has one; `repeats` says that
+    `loader` is the script's data loader, or its batch size, where it has one; `repeats` says that
     every step has the same batch; `sizes` are those of the batches before.
     """
 
     model: nn.Module
     inputs: Inputs
     then: Callable[[Any], torch.Tensor]
-    loader: int | None = None
+    loader: int | LoaderFacts | None = None
     repeats: bool | None = None
     sizes: tuple[int, ...] = ()
 
     def rehearsal(self, *optimizers: torch.optim.Optimizer) -> Rehearsal:
         """The step on a copy."""
         made = rehearse(self.model, self.inputs, self.then, optimizers)
-        loader = None if self.loader is None else LoaderFacts(self.loader, collated=True)
+        loader = self.loader
+        if isinstance(loader, int):
+            loader = LoaderFacts(loader, collated=True)
         made.history = dataclasses.replace(
             made.history,
             loader=loader,

@@ -130,6 +130,7 @@ class Noticing(Recorder):
     """Puts a hook on the first model, as a watch does, that notes what it is called with."""
 
     calls: ClassVar[list[object]] = []
+    attached: ClassVar[list[Attachment]] = []
 
     class Tap(Hook):
         __slots__ = ()
@@ -141,9 +142,10 @@ class Noticing(Recorder):
         self, models: Mapping[str, nn.Module], optimizers: Sequence[torch.optim.Optimizer]
     ) -> None:
         super().add(models, optimizers)
-        self.hooks = Attachment(Owner("test"))
+        hooks = Attachment(Owner("test"))
+        self.attached.append(hooks)
         for model in models.values():
-            self.hooks.forward_pre(model, self.Tap(self.hooks.owner, ""))
+            hooks.forward_pre(model, self.Tap(hooks.owner, ""))
 
 
 def test_what_is_put_on_sees_the_call_that_is_under_way(alive: list[object]) -> None:
@@ -157,11 +159,15 @@ def test_what_is_put_on_sees_the_call_that_is_under_way(alive: list[object]) -> 
     model(input=x)
     session.end()
     assert Noticing.calls == [((x,), {}), ((), {"input": x})]
+    for attachment in Noticing.attached:  # not in the midst of a call: torch would go on to it
+        attachment.remove()
     session = Session(RunOptions("nowhere.db"), Noticing)
     session.begin()
     model(input=x)
     session.end()
     assert Noticing.calls[-1] == ((), {"input": x})
+    while Noticing.attached:
+        Noticing.attached.pop().remove()
 
 
 def test_a_model_that_is_built_late_is_met_as_well(session: Session, alive: list[object]) -> None:
@@ -217,7 +223,7 @@ def test_what_no_module_call_leads_to_is_named(session: Session, alive: list[obj
         other.step()
     assert len(session.notes) == 2
     assert "Raw" in session.notes[0]
-    assert "1 tensors" in session.notes[1]
+    assert session.notes[1] == "Not followed: 1 tensor that SGD trains: it is in no module."
 
 
 def test_nothing_is_left_when_it_ends(alive: list[object]) -> None:

@@ -52,6 +52,13 @@ def test_forward(function, operands, said):
     assert said in forward_reason(function.__name__, operands, result)
 
 
+def test_an_infinity_that_the_operands_are_too_small_for():
+    """Of a whole network: its inputs do not say what has made it."""
+    said = forward_reason("Net", (torch.full((40, 8), 2.5),), T([INF]))
+    assert "or a division by 0 or the log of 0 inside of it; its operands reach 2.5" in said
+    assert "division" not in forward_reason("Net", (torch.full((40, 8), 2.5e19),), T([INF]))
+
+
 @pytest.mark.parametrize(
     ("function", "x"),
     [

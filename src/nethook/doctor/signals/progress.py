@@ -218,9 +218,10 @@ def _entropy(records: list[LossFacts]) -> float | None:
     """The entropy of the classes of all targets that were sampled.
 
     Not known where each target of a batch is another one: samples are told apart, not classes.
+    Nor where a target is of several classes at once.
     """
     counts: dict[int, float] = {}
-    if all(_is_of_rows(record) for record in records):
+    if all(_is_of_rows(record) for record in records) or any(map(several_classes, records)):
         return None
     for record in records:
         for label, count in _counts(record.fact("class_counts")):
@@ -232,6 +233,17 @@ def _entropy(records: list[LossFacts]) -> float | None:
     entropy = -sum(share * math.log(share) for share in shares)
     # A sample shows less than there is: the correction of Miller and Madow.
     return entropy + (len(shares) - 1) / (2 * total)
+
+
+def several_classes(record: LossFacts) -> list[float] | None:
+    """The least and the most ones in a row of targets that have several; None of any others."""
+    target = record.fact("target") or {}
+    sums = target.get("row_sums")
+    if record.fact("kind") != "cross_entropy" or not isinstance(sums, list) or len(sums) != 2:
+        return None
+    if (target.get("min"), target.get("max")) != (0.0, 1.0) or sums[1] < 2:
+        return None
+    return sums if all(total == round(total) for total in sums) else None
 
 
 def _binary_entropy(records: list[LossFacts]) -> float | None:

@@ -151,7 +151,22 @@ def trials(
         mine = copies.again()
         optimizer = torch.optim.Adam(_trained(mine, all_of_them=True), lr=rate)
         made.append(Trial(_name(optimizer), tuple(_train(mine, optimizer, few, steps))))
+    if copies.optimizer is None and len(made) > 1 and made[-1].learns:
+        findings = _without_symptoms(findings)  # of a rate that nobody has chosen
     return made, findings
+
+
+def _without_symptoms(findings: Iterable[Finding]) -> list[Finding]:
+    """What is wrong whatever the rate is."""
+    causes = {rule.code: rule.cause for rule in own_rules()}
+    kept = [finding for finding in findings if causes[finding.code] < Cause.SETTINGS]
+    return [
+        dataclasses.replace(
+            finding,
+            consequences=tuple(c for c in finding.consequences if causes[c.code] < Cause.SETTINGS),
+        )
+        for finding in kept
+    ]
 
 
 def joined(*sources: Iterable[Finding]) -> list[Finding]:

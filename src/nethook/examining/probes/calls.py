@@ -40,7 +40,8 @@ class Call:
         name: of the operation.
         given, made: shapes of what it was given first, and returned.
         dim: of a softmax; None of any other call, and where it is not known.
-        linear: whether what it was given comes from a layer that is linear.
+        linear: whether what it was given comes from a layer that is linear, and an axis of one
+            element from that layer too: sequences may have one step.
         inside: whether the model made it, and not the script after it.
         line: of the script, `train.py:42`.
     """
@@ -110,7 +111,7 @@ class _Noted:
         if not isinstance(given, torch.Tensor) or made is None:
             return
         linear = id(given) in self._linear
-        if name in _LINEAR or (linear and name in _HANDS_ON):
+        if (name in _LINEAR and _makes_ones(name, made)) or (linear and name in _HANDS_ON):
             self._linear[id(made)] = made
         if name in VIEWS or name in SOFTMAXES:
             self.calls.append(
@@ -119,6 +120,17 @@ class _Noted:
                     _dim(args, kwargs) if name in SOFTMAXES else None, linear, inside, line,
                 )
             )  # fmt: skip
+
+
+def _makes_ones(name: str, made: torch.Tensor) -> bool:
+    """Whether axes of one element that follow are the layer's doing.
+
+    They are where it has one output, and where the data has no such axis.
+    """
+    outputs = 1 if name.startswith("conv") else made.dim() - 1
+    if made.dim() < 2 or made.size(outputs) == 1:
+        return True
+    return all(size > 1 for dim, size in enumerate(made.shape) if dim not in (0, outputs))
 
 
 def _dim(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int | None:

@@ -34,6 +34,7 @@ from nethook.running.detecting.met import Met
 from nethook.running.detecting.twins import Twins
 from nethook.running.options import RunOptions
 from nethook.running.tracebacks import one_line
+from nethook.text.numbers import count
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -349,10 +350,9 @@ class Session:
                     "module of it was ever called (nethook sees calls, not other methods)."
                 )
             else:
-                self._note(
-                    f"Not followed: {len(missing)} tensors that {kind} trains: they are in no "
-                    "module."
-                )
+                held = count(len(missing), "tensor")
+                they = "it is" if len(missing) == 1 else "they are"
+                self._note(f"Not followed: {held} that {kind} trains: {they} in no module.")
         else:
             steps += 1
             if self._newcomers is not None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch import nn
@@ -39,6 +39,10 @@ from nethook.watching.examinations.turns import FIRST, MOST_EXAMS, OfLine, Turns
 from nethook.watching.fail_open import FailsAlone, contained
 from nethook.watching.journal import Journal
 from nethook.watching.recorder import Recorder, Recorders
+
+if TYPE_CHECKING:
+    from nethook.addresses.inputs import Inputs
+    from nethook.examining.batch_facts import BatchFacts
 
 _WHILE_AWAKE: Final = ("call_begins", "call_ends", "before_backward", "before_step", "end_step")
 _KEY: Final = ("experiment", "model", "loss")
@@ -206,13 +210,18 @@ class Examinations(FailsAlone, Recorder):
             if (line := self._turns.next) is not None:
                 line.done = True
 
+    def _facts(self, inputs: Inputs, calls: int) -> BatchFacts:
+        """Of the batch that a model was called with last."""
+        facts = self._batches.facts(inputs, calls)
+        return replace(facts, repeats=None) if self._watching.one_batch else facts
+
     def _choose(self, line: OfLine, calls: int, roots: Sequence[torch.Tensor]) -> None:
         """The step that was kept is the one to examine, if there is room for it."""
         from nethook.examining.optimizing import settings_of
 
         line.done = True
         self._turns.exams += 1
-        taken = self._keeper.take(roots, lambda inputs: self._batches.facts(inputs, calls))
+        taken = self._keeper.take(roots, lambda inputs: self._facts(inputs, calls))
         module = None if taken is None else taken.module()
         if taken is None or module is None:
             return

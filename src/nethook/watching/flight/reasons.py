@@ -82,11 +82,18 @@ def _general(tensors: list[torch.Tensor], result: Any) -> str:
         return "it was given infinities"
     largest = max((max(abs(given.min), abs(given.max)) for given in ranges), default=0.0)
     if out is not None and (out.posinf or out.neginf):
-        return f"{_overflow(out.dtype)}; its operands reach {largest:.4g}"
+        # No sum of products of what was given is larger than this: it took more than one
+        # operation, as of a layer that repeats itself or of a whole network.
+        most = largest**2 * max((math.prod(given.shape) for given in ranges), default=1)
+        other = "" if max(most, largest) >= _limit(out.dtype) else _INSIDE
+        return f"{_overflow(out.dtype)}{other}; its operands reach {largest:.4g}"
     dtype = ranges[0].dtype if ranges else ""
     if largest > _limit(dtype) ** 0.5:
         return f"{_overflow(dtype)}: its operands reach {largest:.4g}, and it squares them"
     return "NaN from finite operands"
+
+
+_INSIDE: Final = ", or a division by 0 or the log of 0 inside of it"
 
 
 def _limit(dtype: str) -> float:

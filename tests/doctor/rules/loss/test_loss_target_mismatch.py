@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.doctor.ill import NUMBERS
+from tests.doctor.ill_losses import given
 from tests.doctor.synthetic import Made
 
 
@@ -59,6 +60,33 @@ def left_out(ignored: int = 0, share: float = 0.5, distinct: int = 1, rows: int 
             },
         )
     )
+
+
+def ones_in_a_row(fewest: float, most: float, columns: int = 5, **target: float) -> Made:
+    facts = {"shape": [32, columns], "min": 0.0, "max": 1.0, "row_sums": [fewest, most], **target}
+    prediction = {"shape": [32, columns]}
+    return given("cross_entropy", target=facts, prediction=prediction, source="train.py:12")
+
+
+def test_several_classes_at_once() -> None:
+    (finding,) = ones_in_a_row(0, 4).found("loss-target-mismatch")
+    assert finding.severity == "warning"
+    assert "its targets have 0 to 4 ones in a row" in finding.message
+    assert "rows without any have no loss at all." in finding.message
+    assert finding.lines == ("train.py:12",)
+    (finding,) = ones_in_a_row(1, 4).found("loss-target-mismatch")
+    assert finding.severity == "info"  # the items that somebody has clicked on
+    assert finding.message.endswith("several right answers?")
+
+
+def test_rows_that_are_no_several_classes() -> None:
+    assert not ones_in_a_row(1, 1).found("loss-target-mismatch")  # one-hot
+    assert not ones_in_a_row(1, 1, max=0.9).found("loss-target-mismatch")  # shares
+    assert not ones_in_a_row(0.5, 3.2).found("loss-target-mismatch")  # weights of shares
+    assert not ones_in_a_row(0, 3, max=3.0).found("loss-target-mismatch")  # weights of samples
+    assert not ones_in_a_row(1, 4, columns=32).found("loss-target-mismatch")  # contrastive
+    other = given("bce_with_logits", target={"min": 0.0, "max": 1.0, "row_sums": [0.0, 4.0]})
+    assert not other.found("loss-target-mismatch")
 
 
 def test_an_ignore_index_that_leaves_one_class() -> None:

@@ -32,6 +32,17 @@ def test_a_head_that_was_replaced(tmp_path: Path) -> None:
     assert set(first.sites) == {"last.weight", "last.bias"}
 
 
+def test_a_head_that_was_replaced_behind_frozen_layers(tmp_path: Path) -> None:
+    """What the frozen layers lack is meant; that nothing is learnt is the head's."""
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    model.requires_grad_(False)
+    model.last = nn.Linear(6, 3)
+    found = codes(tmp_path, model, train, optimizer)
+    assert found[0] == "stale-optimizer"
+    assert "no-gradient" not in found
+
+
 def test_a_head_that_is_replaced_while_it_trains(tmp_path: Path) -> None:
     model = Net()
     steps = []

@@ -57,6 +57,19 @@ def test_a_rate_that_was_warmed_up_until_the_loss_leapt() -> None:
     assert not bad(flat(200, 2.3)).loop("update_ratio", ratio).found("learning-rate-too-high")
 
 
+def test_a_small_leap_counts_where_nothing_is_learnt_since() -> None:
+    """Ten classes: one answer for all would score 2.303."""
+    course = np.r_[np.full(3, 2.4), np.full(7, 2.6), np.full(190, 2.31)] + flat(200, 0.0, 0.01)
+    ratio = np.r_[np.geomspace(0.4, 0.05, 10), np.full(190, 0.01)]
+    (finding,) = bad(course).loop("update_ratio", ratio).found("learning-rate-too-high")
+    assert "began at 2.4, rose to 2.6" in finding.message
+    assert finding.first_step == 0
+    small = bad(course).loop("update_ratio", np.minimum(ratio, 0.05))
+    assert not small.found("learning-rate-too-high")
+    learns = np.r_[course[:10], np.linspace(2.5, 1.9, 190)]
+    assert not bad(learns).loop("update_ratio", ratio).found("learning-rate-too-high")
+
+
 def test_a_nan_of_one_operation_is_not_the_fault_of_the_steps() -> None:
     falls = np.r_[np.geomspace(9.0, 0.5, 20), np.full(180, np.nan)]
     ratio = np.r_[np.geomspace(0.4, 0.05, 20), np.full(180, np.nan)]

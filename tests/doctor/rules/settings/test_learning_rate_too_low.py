@@ -20,6 +20,11 @@ def test_updates_that_change_next_to_nothing() -> None:
     assert not updates(5.1e-5).found("learning-rate-too-low")
 
 
+def test_steps_that_are_tiny_beside_weights_that_have_exploded() -> None:
+    exploded = updates(4e-13).loss(np.r_[2.3, 1e6, np.full(198, 1e12)])
+    assert not exploded.found("learning-rate-too-low")
+
+
 def rising(made: Made, *rates: float) -> Made:
     each = 200 // len(rates)
     return made.loop("schedules", 1).rate(*[rate for rate in rates for _ in range(each)])

@@ -64,7 +64,16 @@ def first_word(self: Any, x: torch.Tensor) -> torch.Tensor:
     return self.out(self.embed(x)[:, 0])
 
 
-@pytest.mark.parametrize("forward", [with_positions, recurrent, convolved, first_word])
+def near_on_both_sides(self: Any, x: torch.Tensor) -> torch.Tensor:
+    """Distances count, and directions do not: turned round it says the same."""
+    h, place = self.embed(x), torch.arange(float(STEPS))
+    near = -(place[:, None] - place).abs()
+    return self.out(F.scaled_dot_product_attention(h, h, h, attn_mask=near).mean(1))
+
+
+@pytest.mark.parametrize(
+    "forward", [with_positions, recurrent, convolved, first_word, near_on_both_sides]
+)
 def test_a_network_that_sees_the_order(forward: Forward) -> None:
     assert of(forward).outcome == "fine"
 

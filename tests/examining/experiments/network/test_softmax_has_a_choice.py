@@ -54,6 +54,12 @@ def several_scores(self: Any, x: torch.Tensor) -> torch.Tensor:
     return self.out((self.scores(x).softmax(1).mean(2, keepdim=True) * x).sum(1))
 
 
+def heads_over_one_step(self: Any, x: torch.Tensor) -> torch.Tensor:
+    """Sequences of one step: the axis is of the data, and not of the layer that scores it."""
+    weight = self.scores(x[:, :1]).softmax(1)
+    return self.out(torch.einsum("bth,btd->bd", weight, x[:, :1]))
+
+
 def none(self: Any, x: torch.Tensor) -> torch.Tensor:
     return self.out(x.mean(1))
 
@@ -64,10 +70,23 @@ def test_a_softmax_over_the_axis_of_one_score() -> None:
         assert result.outcome == "found"
         assert result.facts["given"] == [12, 6, 1]
         assert result.facts["lines"][0].startswith("test_softmax_has_a_choice.py:")
+    each_alone = of(
+        lambda self, x: self.out((self.scores(x).unsqueeze(3).softmax(3).sum(2) * x).mean(1))
+    )
+    assert each_alone.outcome == "found"
 
 
 @pytest.mark.parametrize(
-    "forward", [pooled(1), one_word, first_step, squeezed, of_classes, several_scores]
+    "forward",
+    [
+        pooled(1),
+        one_word,
+        first_step,
+        squeezed,
+        of_classes,
+        several_scores,
+        heads_over_one_step,
+    ],
 )
 def test_a_softmax_that_has_a_choice_or_is_meant_to_have_none(forward: Forward) -> None:
     assert of(forward).outcome == "fine"

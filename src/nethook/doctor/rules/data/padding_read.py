@@ -7,7 +7,8 @@ like words, in a mean over all positions.
 Evidence: on a copy, other words in all padded sequences leave the output as it is, with the weights
 that it has and with others, and another padding moves it; and a loss that does not fall. Or a mask
 that leaves nothing out gives the same output, and another padding does not; a note where the run
-does its job. Or, as a question, less padding behind short sequences moves the output.
+does its job, and where the sequences could not be made shorter. Or, as a question, less padding
+behind short sequences moves the output.
 Fix: use the mask; turn it around; read the output at the last word, by its length.
 Silent: where words matter, however little, where padding does not, and where the loss falls.
 """
@@ -20,7 +21,7 @@ from typing import Final, NamedTuple
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import Examined, History
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.signals.examined import first, lines, number, since
+from nethook.doctor.signals.examined import first, lines, meant, number, since
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 
 EXAMINED: Final = "the words matter"
@@ -74,12 +75,13 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
 def _unmasked(result: Examined, history: History) -> Finding:
     """A mask that the forward does not use."""
     share, went = number(result, "share", 0.0), progress(history)
+    asked = result.outcome == "question" or (went is not None and went.does_its_job)
     return Finding(
         "padding-read",
-        "info" if went is not None and went.does_its_job else "warning",
+        "info" if asked else "warning",
         "the model is given a mask that says which tokens are padding, and on a copy its output is "
         "the same without it; other tokens in the place of the padding "
-        f"({share:.0%} of the batch) do move it: padding counts like words.",
+        f"({share:.0%} of the batch) do move it: padding counts like words.{meant(result)}",
         "Use the mask in the forward: (hidden * mask[..., None]).sum(1) / mask.sum(1, "
         "keepdim=True) instead of hidden.mean(1), key_padding_mask of an attention.",
         first_step=since(result),

@@ -10,7 +10,8 @@ the random weights that its constructor gave it, behind layers that learn. Or a 
 and is zero in every element and step, while other weights learn: a note where the run does its job.
 Fix: find what cuts the graph behind the named layer, or at the line of the loss.
 Silent: for parameters that no optimizer has, for frozen layers before those that learn (a backbone)
-where the run does learn, or that were frozen while it went on, for modules that were not called
+where the run does learn or a layer was replaced after the optimizer was made
+(`stale-optimizer`), or that were frozen while it went on, for modules that were not called
 (`unused-module`), for experts that are idle, for layers whose output goes nowhere (the last
 residual branch of a WaveNet: a note), for gradients that are sparse, for weights that move all the
 same, for a part that was loaded and is run without gradients, and for a bias that a gradient
@@ -53,7 +54,12 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         learning = {owner for parameter in fed for owner in parameter.fact("owners", [])}
         cut = [one for one in cut if not learning & set(one.fact("owners", []))]
     frozen = [parameter for parameter in cut if parameter.fact("requires_grad") is False]
-    if frozen and (_is_meant(history, frozen, fed) or _frozen_on_purpose(history, frozen, graph)):
+    replaced = bool(graph.registered) and any(one.orphans for one in graph.stale)
+    if frozen and (
+        replaced  # what is not learnt is what replaced a layer: `stale-optimizer` says so
+        or _is_meant(history, frozen, fed)
+        or _frozen_on_purpose(history, frozen, graph)
+    ):
         cut = [parameter for parameter in cut if parameter.fact("requires_grad") is not False]
         frozen = []
     loaded = [parameter for parameter in cut if parameter.fact("filled")]

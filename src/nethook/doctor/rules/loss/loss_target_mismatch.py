@@ -2,13 +2,17 @@
 
 Cause: squared error on the numbers of classes, a binary loss on several classes, cross entropy with
 a single column of logits; 0 and 1 for a loss that takes -1 and 1, or for a hinge that is written by
-hand. An `ignore_index` that is the number of a real class; a `blank` of CTC that the texts contain.
+hand. Cross entropy on rows with several ones: classes that do not exclude each other, of which a
+softmax chooses one. An `ignore_index` that is the number of a real class; a `blank` of CTC that the
+texts contain.
 Evidence: the kind of loss, and type, range and count of different targets, in every record. Of an
 `ignore_index`: all targets that it leaves are of one class. A question where it leaves several, and
-whole samples do not count.
+whole samples do not count. Of rows with several ones: how many there are in a row; a question where
+each row has one at least, for a choice among several right answers may be meant.
 Fix: the loss that fits the target; an `ignore_index` or `blank` that no target has.
 Silent: for regression to whole numbers that are not classes (ages, counts: many different values,
-some much rarer than others, or not from 0 on), for one-hot targets, for an `ignore_index` that is
+some much rarer than others, or not from 0 on), for one-hot targets, for rows with several ones that
+compare samples with each other (as many columns as rows), for an `ignore_index` that is
 no class of the output (-100), and for one that hides places of a sequence (padding).
 """
 
@@ -24,6 +28,7 @@ from nethook.doctor.phrases import file_and_line, source_line
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.examined import finding_of, number, text
 from nethook.doctor.signals.examined import first as first_result
+from nethook.doctor.signals.progress import several_classes
 from nethook.runs.names import BATCH_SIZE
 
 SIGNS: Final = "targets are signs"
@@ -47,7 +52,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if len(classes) >= max(limit.records, 0.5 * len(records)) and (count := _count(classes, limit)):
         told = [(record, _on_classes(count)) for record in classes]
     if len(told) < limit.records or len(told) < 0.5 * len(records):
-        yield from [*_left_out(history, limit), *_no_signs(history)][:1]
+        found = (*_left_out(history, limit), *_no_signs(history), *_several(history, limit))
+        yield from found[:1]
         return
     first, (message, fix) = told[0]
     where = source_line(first.fact("source"))
@@ -64,6 +70,42 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         },
         lines=file_and_line(first.fact("source")),
     )
+
+
+def _several(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """A choice of one class, where targets have several."""
+    known = [(record, several_classes(record)) for record in history.records("train")]
+    told = [
+        (record, sums) for record, sums in known if sums is not None and not _compares_rows(record)
+    ]
+    if len(told) < limit.records or len(told) < 0.5 * len(known):
+        return
+    first, last = told[0][0], told[-1][0]
+    fewest, most = min(sums[0] for _, sums in told), max(sums[1] for _, sums in told)
+    none = (
+        "; rows without any have no loss at all"
+        if fewest < 1
+        else ". Is it to choose one among several right answers?"
+    )
+    yield Finding(
+        "loss-target-mismatch",
+        "warning" if fewest < 1 else "info",
+        f"the loss{source_line(first.fact('source'))} is cross_entropy, whose softmax shares one "
+        f"whole among the classes, and its targets have {fewest:.0f} to {most:.0f} ones in a row: "
+        f"classes that do not exclude each other{none}" + ("." if fewest < 1 else ""),
+        "Use BCEWithLogitsLoss, a yes or no for each class (sigmoid(output) > 0.5 predicts it); or "
+        "divide each row by its sum, where one answer is to be chosen among several right ones.",
+        first_step=first.step,
+        last_step=last.step,
+        evidence={"ones in a row": Evidence(most, 1), "losses made so": Evidence(len(told))},
+        lines=file_and_line(first.fact("source")),
+    )
+
+
+def _compares_rows(record: LossFacts) -> bool:
+    """Whether every row is held against every other, as in contrastive learning."""
+    shape = (record.fact("prediction") or {}).get("shape") or []
+    return len(shape) == 2 and shape[0] == shape[1]
 
 
 def _no_signs(history: History) -> Iterator[Finding]:

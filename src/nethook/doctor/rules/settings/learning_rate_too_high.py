@@ -41,6 +41,7 @@ class Thresholds(NamedTuple):
     first: float = 0.5  # in the first steps, where it does not fall: the start is overwritten
     thrown: float = 1.0  # in the first steps, where the loss leaps up and falls only in part
     leap: float = 1.2  # loss after steps that are too large, by its start
+    lost: float = 1.05  # the same, where nothing is learnt afterwards
     hurt: float = 1.5  # the same in a run that learns all the same
     rate: float = 3e-3  # of Adam, in a deep network that comes to one answer for all inputs
     deep: float = 8  # weights of two dimensions from which on a network is deep
@@ -76,7 +77,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     overwritten = (not went.improves and beginning > limit.first) or (
         not went.does_its_job and thrown
     )
-    # A rate that was warmed up: the steps became too large, the loss leapt up, and it was over.
+    # The first steps, or those after a warm-up, were too large: the loss leapt up, and it was over.
     leapt = None if went.improves else _leapt(history, went, finite, limit)
     if not (worse or stuck or overwritten or leapt):
         least = max((limit.hurt - 1) * abs(went.start), 5 * went.noise)
@@ -97,13 +98,16 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     rate = history.largest_rate()
     tried = one_batch(history)
     shown = tried if tried is not None and tried.own_fails and tried.adam_learns else None
-    ends = f"ends at {went.end:.3g}" if went.finite else "is not finite at the end"
+    rose = f", rose to {went.early:.3g}" if went.early > limit.lost * abs(went.start) else ""
+    ends = f"{rose} and " + (
+        f"ends at {went.end:.3g}" if went.finite else "is not finite at the end"
+    )
     changed = f"{large:.1%} of their size" if large < 10 else f"{large:.1g} times their size"
     yield Finding(
         "learning-rate-too-high",
         "error",
         f"a step changes the weights by {changed} (0.1 % is usual); the loss began at "
-        f"{went.start:.3g} and {ends}. The learning rate is {number(rate)}."
+        f"{went.start:.3g}{ends}. The learning rate is {number(rate)}."
         + ("" if shown is None else f" {shown.words}"),
         f"Lower the learning rate, to about {number(rate * 0.003 / large)}, or warm it up over the "
         "first steps.",
@@ -251,7 +255,8 @@ def _leapt(
     if len(values) < 5:
         return None
     top = float(running_medians(values, 5).max())
-    if top < limit.leap * abs(went.start) or top - went.start < 3 * went.noise:
+    leap = limit.lost if went.learnt_nothing else limit.leap
+    if top < leap * abs(went.start) or top - went.start < 3 * went.noise:
         return None
     return begins, float(over.value.max())
 

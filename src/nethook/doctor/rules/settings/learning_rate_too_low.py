@@ -11,8 +11,9 @@ a note where the run does its job. Of one cycle: the optimizer made as many step
 the scheduler a small part of them, and the rate stayed below half of its `max_lr`.
 Fix: a higher rate; a lambda that returns a factor; `scheduler.step()` after each batch.
 Silent: where the loss falls (fine-tuning at a tiny rate), where it begins far below what a guess
-would score (a network that was trained before), during warm-up, at the end of a schedule, and where
-gradients vanish or layers are dead: then the rate is not the cause.
+would score (a network that was trained before), where it ends far above its start, during warm-up,
+at the end of a schedule, and where gradients vanish or layers are dead: then the rate is not the
+cause.
 """
 
 from __future__ import annotations
@@ -74,6 +75,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     shown = tried if tried is not None and tried.own_fails and tried.adam_learns else None
     if went is None or not went.finite or len(ratio) < 10 or not len(norm):
         return
+    if went.diverges:
+        return  # steps that are tiny beside weights that have grown beyond measure
     straight = _straight(history, limit)
     if went.improves and (went.does_its_job or went.constant is None):
         return

@@ -1,11 +1,12 @@
 """The order matters: with the steps of every sequence in another order something else comes out.
 
-Experiment: in evaluation mode, the steps of all sequences of an input are turned round.
+Experiment: in evaluation mode, the steps of all sequences of an input are turned round; where the
+output stays, they are shuffled: distances may count, and not directions.
 
 Meaning: an attention without positions takes a sentence for a bag of words; `mean` or `sum` comes
 before what was to read the order.
 
-Cost: one pass of the model.
+Cost: one pass of the model, and another where the output does not move.
 
 Does not apply: where no input has samples of at least four steps each, where another input has as
 many steps, and where the output has a place for each step. A question always: the order may not
@@ -43,27 +44,36 @@ class OrderMatters:
         return None
 
     def run(self, rehearsal: Rehearsal) -> Result:
-        """The last step first."""
+        """The last step first, and then any order."""
         given = _sequences(rehearsal)
         assert given is not None
         rows, steps = given.shape[:2]
-        turned = with_tensors(
-            rehearsal.inputs,
-            lambda _, one: one.flip(1) if one.shape[:2] == given.shape[:2] else one,
-        )
-        base = evaluated(rehearsal).output
-        now = rehearsal.run(turned, training=False, outputs_only=True).output
-        moved = [
-            float(change(mine, theirs).amax())
-            for (_, mine), (_, theirs) in zip(tensors(base), tensors(now), strict=False)
-            if comparable(mine, theirs) and mine.dim() > 1
-            if len(mine) == rows and steps not in mine.shape[1:]
-        ]
-        if not moved:
-            return not_applicable(self, "the output has no row for each sequence")
-        if max(moved) > SAME:
-            return fine(self)
+        shuffled = torch.randperm(steps, generator=torch.Generator().manual_seed(1))
+        for order in (torch.arange(steps).flip(0), shuffled):
+            moved = _moved(rehearsal, given, order.to(given.device))
+            if moved is None:
+                return not_applicable(self, "the output has no row for each sequence")
+            if moved > SAME:
+                return fine(self)
         return question(self, "it may be a set or a bag of words", steps=steps, rows=rows)
+
+
+def _moved(rehearsal: Rehearsal, given: torch.Tensor, order: torch.Tensor) -> float | None:
+    """How far the output moves with the steps in another order; None: it has no row for each."""
+    rows, steps = given.shape[:2]
+    other = with_tensors(
+        rehearsal.inputs,
+        lambda _, one: one.index_select(1, order) if one.shape[:2] == given.shape[:2] else one,
+    )
+    base = evaluated(rehearsal).output
+    now = rehearsal.run(other, training=False, outputs_only=True).output
+    moved = [
+        float(change(mine, theirs).amax())
+        for (_, mine), (_, theirs) in zip(tensors(base), tensors(now), strict=False)
+        if comparable(mine, theirs) and mine.dim() > 1
+        if len(mine) == rows and steps not in mine.shape[1:]
+    ]
+    return max(moved, default=None)
 
 
 def _sequences(rehearsal: Rehearsal) -> torch.Tensor | None:

@@ -47,33 +47,43 @@ class PaddingAddsNothing:
         """The shorter half, without the steps that only the longer ones need."""
         found = _padded(rehearsal)
         assert found is not None
-        pads, along = found
-        share = float(pads.float().mean())
-        lengths = (~pads).sum(along)
-        short = lengths <= lengths.median()
-        until = int(lengths[short].max())
-        if pads.size(along) - until < max(2, pads.size(along) // 8):
-            return not_applicable(self, "most sequences are as long as the longest")
-        if any(_cannot_change(tensor, pads, along) for _, tensor in tensors_of(rehearsal.inputs)):
-            return not_applicable(self, "another input has as many steps, and is no mask")
-        places = torch.arange(len(short), device=short.device)
-        rows = torch.where(short, places, places[short][0])
-        shorter = with_tensors(
-            rehearsal.inputs, lambda _, tensor: _shorter(tensor, pads, along, rows, until)
-        )
-        base = evaluated(rehearsal).output
-        now = rehearsal.run(shorter, training=False, outputs_only=True).output
-        moved = [
-            change(mine, theirs)[short].flatten(1).amax(1)
-            for (_, mine), (_, theirs) in zip(tensors(base), tensors(now), strict=False)
-            if comparable(mine, theirs) and mine.dim() > 1 and len(mine) == len(rows)
-        ]
-        if not moved:
-            return not_applicable(self, "the output has no row for each sequence")
-        most = max(float(one.median()) for one in moved)
-        if most < LARGE:
+        share = float(found[0].float().mean())
+        moved = moved_by_less(rehearsal)
+        if isinstance(moved, str):
+            return not_applicable(self, moved)
+        if moved < LARGE:
             return fine(self, share=share)
-        return question(self, "it may have learnt to look past it", share=share, moved=most)
+        return question(self, "it may have learnt to look past it", share=share, moved=moved)
+
+
+def moved_by_less(rehearsal: Rehearsal) -> float | str:
+    """How far less padding moves the output, by its largest value; or why that is not known."""
+    found = _padded(rehearsal)
+    if found is None:
+        return "no input holds sequences of tokens that are padded at their ends"
+    pads, along = found
+    lengths = (~pads).sum(along)
+    short = lengths <= lengths.median()
+    until = int(lengths[short].max())
+    if pads.size(along) - until < max(2, pads.size(along) // 8):
+        return "most sequences are as long as the longest"
+    if any(_cannot_change(tensor, pads, along) for _, tensor in tensors_of(rehearsal.inputs)):
+        return "another input has as many steps, and is no mask"
+    places = torch.arange(len(short), device=short.device)
+    rows = torch.where(short, places, places[short][0])
+    shorter = with_tensors(
+        rehearsal.inputs, lambda _, tensor: _shorter(tensor, pads, along, rows, until)
+    )
+    base = evaluated(rehearsal).output
+    now = rehearsal.run(shorter, training=False, outputs_only=True).output
+    moved = [
+        change(mine, theirs)[short].flatten(1).amax(1)
+        for (_, mine), (_, theirs) in zip(tensors(base), tensors(now), strict=False)
+        if comparable(mine, theirs) and mine.dim() > 1 and len(mine) == len(rows)
+    ]
+    if not moved:
+        return "the output has no row for each sequence"
+    return max(float(one.median()) for one in moved)
 
 
 def _padded(rehearsal: Rehearsal) -> tuple[torch.Tensor, int] | None:

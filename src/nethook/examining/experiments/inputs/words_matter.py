@@ -81,6 +81,7 @@ def moved_by(
     base: object,
     changed: Inputs | tuple[int, torch.Tensor],
     rows: torch.Tensor,
+    seen: torch.Tensor | None = None,
 ) -> bool | None:
     """Whether the outputs of some rows move; None where there is none for each.
 
@@ -89,6 +90,7 @@ def moved_by(
         base: what the model returned.
         changed: other inputs; or the number of an input, and where other tokens go.
         rows: that are looked at.
+        seen: of an output with a place for each step, the places that are looked at.
     """
     if isinstance(changed, tuple):
         number, where = changed
@@ -101,7 +103,18 @@ def moved_by(
     ]
     if not pairs:
         return None
-    return any(bool((change(mine, theirs)[rows] > 0).any()) for mine, theirs in pairs)
+    return any(bool((_at(change(mine, theirs), seen)[rows] > 0).any()) for mine, theirs in pairs)
+
+
+def _at(moved: torch.Tensor, seen: torch.Tensor | None) -> torch.Tensor:
+    """What has moved at some places, where there are such; everything else."""
+    if seen is None or seen.size(1) not in moved.shape[1:]:
+        return moved
+    steps = tuple(moved.shape).index(seen.size(1), 1)
+    places = seen.to(moved.device).reshape(
+        len(seen), *(seen.size(1) if dim == steps else 1 for dim in range(1, moved.dim()))
+    )
+    return torch.where(places, moved, 0.0)
 
 
 def _with_others(inputs: Inputs, number: int, where: torch.Tensor) -> Inputs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +27,11 @@ X = np.random.default_rng(0).normal(size=(32, 4)).astype("float32")
 Y = (X.sum(1) > 0).astype("int64")
 
 
-def made(*, functional: bool = False) -> Any:
+def made(*, functional: bool = False, width: int = 8) -> Any:
     keras.backend.clear_session()  # layers are named as those of a new process
     keras.utils.set_random_seed(0)
     first, *rest = (
-        keras.Input((4,)), keras.layers.Dense(8, activation="relu"), keras.layers.Dense(2)
+        keras.Input((4,)), keras.layers.Dense(width, activation="relu"), keras.layers.Dense(2)
     )  # fmt: skip
     if functional:
         model = keras.Model(first, rest[1](rest[0](first)))
@@ -78,6 +79,33 @@ def test_every_layer_is_followed(tmp_path: Path, functional: bool) -> None:
         assert run.units(hidden).active.shape[-1] == 8
 
 
+@pytest.mark.parametrize("functional", [False, True])
+def test_weights_and_updates_are_recorded(tmp_path: Path, functional: bool) -> None:
+    model = made(functional=functional)
+    layer = next(layer for layer in model.layers if layer.weights)
+    held: list[Any] = []
+    keep = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: held.append(layer.get_weights()[0].copy())
+    )
+    fit(model, keep, NethookCallback(tmp_path / "run.db", budget=None))
+    with nethook.open_run(tmp_path / "run.db") as run:
+        moved = [after - before for before, after in pairwise(held)]
+        # The first step is over before it is known that weights move without an optimizer.
+        for quantity, expected in (("params", held[:-1]), ("updates", moved)):
+            series = run.series(f"{layer.name}.kernel", quantity)
+            assert series.seen.sum() == len(expected)
+            total = series.total()
+            assert total["mean"] == pytest.approx(np.mean(expected), rel=1e-4)
+            assert total["max"] == pytest.approx(np.max(expected), rel=1e-4)
+        assert run.series(f"{layer.name}.bias", "param_grads").seen.sum() == 11
+        sites = {site.address: site.info for site in run.sites}
+        assert set(sites[layer.name]["parameters"]) == {
+            f"{layer.name}.kernel", f"{layer.name}.bias"
+        }  # fmt: skip
+        norms = run.scalars["update_ratio"]
+        assert norms.step.tolist() == list(range(1, 12))
+
+
 def test_layers_are_found_by_name() -> None:
     model = made(functional=True)
     hidden, _ = (layer for layer in model.layers if layer.weights)
@@ -99,14 +127,27 @@ def test_a_training_goes_on_in_its_run(tmp_path: Path) -> None:
         assert run.scalars["trainer/epoch"].value.tolist() == [0, 1, 2]
 
 
-def test_a_model_that_names_its_weights_otherwise_has_another_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sequential_that_names_its_weights_otherwise_goes_on_too(tmp_path: Path) -> None:
     model = made()
     fit(model, NethookCallback(tmp_path / "run.db"), epochs=1)
     model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    paths = [[weight.path for weight in each.weights] for each in (model, loaded)]
+    assert paths[0] != paths[1]  # of which the names of layers are the part that stays
+    fit(loaded, NethookCallback(tmp_path / "run.db"), epochs=1)
+    with nethook.open_run(tmp_path / "run.db") as run:
+        assert len(run.info["sessions"]) == 2
+        assert run.ranks[0].last_step == 7
+
+
+def test_another_model_that_has_trained_before_has_another_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fit(made(), NethookCallback(tmp_path / "run.db"), epochs=1)
+    other = made(width=16)
+    fit(other, epochs=1)
     callback = NethookCallback(tmp_path / "run.db")
-    fit(keras.models.load_model(tmp_path / "model.keras"), callback, epochs=1)
+    fit(other, callback, epochs=1)
     assert callback.path is not None
     assert callback.path.name.startswith("run-")
     assert "this training does not go on in" in capsys.readouterr().err

@@ -41,7 +41,7 @@ TRAINERS: Final = {
     "keras": Trainer(
         "Keras (on torch)", "keras",
         f"callback; its metrics; a loaded model continues its run; {_STOPS}; "
-        "losses; outputs and their gradients per layer, not weights",
+        "losses; outputs, weights and updates per layer",
     ),
     "fastai": Trainer(
         "fastai", "fastai", f"callback; its metrics; `start_epoch` continues a run; {_STOPS}"

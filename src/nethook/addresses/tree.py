@@ -16,10 +16,11 @@ import torch
 from torch import nn
 from torch.nn.utils.parametrize import ParametrizationList, is_parametrized
 
+from nethook.addresses.layer_weights import weights_of_layers
 from nethook.addresses.tree_cache import Structure, recall, remember
 from nethook.addresses.wrappers import inside, wrapped_attribute
 from nethook.errors import InputsError
-from nethook.kinds.keras_layers import hidden_layers, is_inside, is_keras_class
+from nethook.kinds.keras_layers import hidden_layers, holds_weights, is_inside, is_keras_class
 from nethook.torch_private import buffers_of, children_of, parameters_of
 
 _NONE: tuple[str, ...] = ()
@@ -246,7 +247,17 @@ class Tree(Index[Site]):
     def parameters(self) -> Parameters:
         """Every parameter and buffer once, with all its names, in model order."""
         sites: dict[int, ParameterSite] = {}
+        walk = self._walk
+        lists = (
+            weights_of_layers(dict(zip(walk.addresses, walk.modules, strict=True)))
+            if any(map(is_keras_class, walk.types))
+            else {}
+        )
         for site in self.sites:
+            above, _, last = site.address.rpartition(".")
+            if above in lists and holds_weights(last):
+                self._add_those_of_layer(sites, above, lists[above])
+                continue
             owners = self._owners(site)
             for address in site.names:
                 for name, tensor in _own_tensors(site.module, address):
@@ -258,6 +269,18 @@ class Tree(Index[Site]):
                     _entry(sites, name, tensor).long += (name,)
         self._add_those_of_wrappers(sites)
         return Parameters(list(sites.values()))
+
+    def _add_those_of_layer(
+        self, sites: dict[int, ParameterSite], layer: str, weights: dict[str, torch.Tensor]
+    ) -> None:
+        owner = self.find(layer)
+        if owner is None:
+            return
+        for own, tensor in weights.items():
+            names = tuple(f"{name}.{own}".lstrip(".") for name in owner.names)
+            entry = _entry(sites, names[0], tensor)
+            entry.names += names
+            entry.owners += (owner,)
 
     def _add_those_of_wrappers(self, sites: dict[int, ParameterSite]) -> None:
         for address, long_address, wrapper in self._walk.wrapped:

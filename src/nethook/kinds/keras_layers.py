@@ -7,14 +7,16 @@ attributes; and its weights in a `ParameterDict` that nobody calls.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Final, cast
 
 from torch import nn
 
 _LAYERS: Final = "_layers"
-_INSIDE: Final = ("_torch_params", "_functional")
+_WEIGHTS: Final = "_torch_params"
+_INSIDE: Final = (_WEIGHTS, "_functional")
 """What torch knows of a layer, and a user of Keras does not: `_functional` is how a `Sequential` is
 called, by its `call`, with the same layers."""
 
@@ -50,6 +52,21 @@ def hidden_layers(layer: nn.Module) -> dict[str, nn.Module]:
                 name, number = f"{own}_{number}", number + 1
             found[name] = below
     return found
+
+
+def holds_weights(name: str) -> bool:
+    """Whether this is what a layer calls the `ParameterDict` of its weights."""
+    return name == _WEIGHTS
+
+
+def short_names(paths: Iterable[str]) -> dict[str, str]:
+    """What a user calls the weights of a layer: `kernel` of `sequential/dense/kernel`.
+
+    Where two of a layer end alike, and where a name cannot be one, its path is kept.
+    """
+    last = {path: path.rpartition("/")[2] for path in paths}
+    counts = Counter(last.values())
+    return {path: name if counts[name] == 1 and name else path for path, name in last.items()}
 
 
 def channels_last(layer: nn.Module) -> bool:

@@ -28,6 +28,7 @@ from nethook.hooks.process.optimizers import on_every_step
 from nethook.hooks.process.origins import was_filled, was_loaded
 from nethook.hooks.scope import Scope
 from nethook.hooks.threads import Threads
+from nethook.kinds.keras_layers import is_keras_class
 from nethook.runs.writing.listening import Listener
 from nethook.runs.writing.provenance import command
 from nethook.runs.writing.writer import RunWriter
@@ -382,7 +383,7 @@ class _Builder:
                 hooks.forward(root, ends, always_call=True)
         for site in tree.sites:
             address = f"{prefix}{site.address}".rstrip(".")
-            own = [f"{prefix}{key}" for key, _ in _own(site)]
+            own = [f"{prefix}{key}" for key in _own(site, self._parameters[name])]
             leaf = id(site.module) in leaves
             self._sites.append(SiteFacts(address, site, leaf, own, taps.get(id(site.module))))
         if not _compiled(tree):
@@ -470,10 +471,14 @@ def _entry(tree: Tree) -> nn.Module:
     return tree.root
 
 
-def _own(site: Site) -> list[tuple[str, torch.Tensor]]:
+def _own(site: Site, parameters: Sequence[ParameterSite]) -> list[str]:
+    """The names of a module's own parameters; of a layer of Keras torch does not know them."""
+    if is_keras_class(type(site.module)):
+        return [each.address for each in parameters if site in each.owners]
     prefix = f"{site.address}." if site.address else ""
-    own = parameters_of(site.module).items()
-    return [(f"{prefix}{key}", tensor) for key, tensor in own if tensor is not None]
+    known = {name for each in parameters for name in each.names}
+    own = [f"{prefix}{key}" for key, held in parameters_of(site.module).items() if held is not None]
+    return [name for name in own if name in known]  # what Keras keeps for a layer is the layer's
 
 
 def _compiled(tree: Tree) -> bool:

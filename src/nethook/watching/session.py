@@ -10,11 +10,9 @@ A step of a watched training, from its first call to its last:
     end_step         numbers go to the rows, recorders have their turn, the window may end, and the
                      schedule decides what is due in the next step
 
-That is the only way through a step. Where nothing is due, recorders return at once, and the end of
-the step is put off: the numbers of such steps are folded together (`_put_off`).
-
-What a layer returns and its gradients do not pass here: taps (`measuring/taps.py`) fold them into
-the rows of the journal by themselves.
+Where nothing is due, recorders return at once, and the end of the step is put off: the numbers of
+such steps are folded together (`_put_off`). What a layer returns and its gradients do not pass
+here: taps (`measuring/taps.py`) fold them into the rows of the journal by themselves.
 """
 
 from __future__ import annotations
@@ -50,9 +48,7 @@ from nethook.watching.measuring.loop_numbers import Losses
 from nethook.watching.measuring.window import OpenWindow
 from nethook.watching.recorders import WatchRecorders
 
-_OWN_FRAMES: Final = 4
-"""Of nethook's, between the line of a script that calls `torch.autograd.backward` and the loss
-record: the stub in its place, the wrapper, `backward_begins`, `Losses.backward`."""
+_OWN_FRAMES: Final = 4  # from the script's call of `torch.autograd.backward` to `Losses.backward`
 PARTS: Final = "modules are called without the model around them"
 """Why hooks on layers are needed in every step."""
 
@@ -219,7 +215,7 @@ class Session:
         if calls.nobody:
             self.called_alone(next(iter(self.models.values())), grad_mode=True)
         if clock.optimizer_steps == 0:
-            self.optimizers.by_hand.note()
+            self.optimizers.by_hand.backward_begins()
         # What the only optimizer has used is gone, if it has cleared its gradients since.
         if not clock.gradients.cleared or len(turns.counts) > 1:
             self.optimizers.backward_begins(clock.gradients.since_step == 0)
@@ -259,6 +255,8 @@ class Session:
         if clock.calls.depth or clock.ending or clock.turns.inside:
             self.interruptions.look()
         self.order.note_with_line("zero_grad")
+        if clock.kind == BACKWARD:
+            self.optimizers.by_hand.zeroed()
         if losses.unmarked is not None:
             losses.forget()
         if wiped := clock.zeroed(whole):
@@ -417,6 +415,8 @@ class Session:
         """
         clock = self.clock
         step, begun = clock.step, clock.ending == UNDER_WAY
+        if clock.kind == BACKWARD and not begun:
+            self.optimizers.by_hand.step_ends()
         put_off = not begun and self._put_off(step)
         if put_off:
             self.order.heard.append(step)

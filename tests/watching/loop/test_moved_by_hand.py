@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 import nethook
+from nethook.watching.loop.moved_by_hand import MovedByHand
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ def model():
 @pytest.fixture
 def by_hand(model, tmp_path):
     watch = nethook.watch(model, to=tmp_path / "run.db")
-    yield watch._session.optimizers.by_hand
+    yield MovedByHand(watch._session.optimizers.held)
     watch.close()
 
 

@@ -152,6 +152,8 @@ class _OnBackward(_Wrapper):
                 calls.in_backward = 0
             if passes.looks:
                 self.guarded(passes.backward_ended)
+            if session.optimizers.by_hand.early:
+                self.guarded(session.optimizers.by_hand.backward_ended)
 
     def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         given = args[0] if args else kwargs.get("tensors")

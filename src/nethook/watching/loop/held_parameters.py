@@ -40,6 +40,8 @@ class HeldParameters:
         self.plain = False
         """Whether a step that measures nothing reads only plain tensors, which nobody notices."""
         self._loose: ParameterSet | None = None  # of those that no optimizer holds
+        self.moved: ParameterSet | None = None
+        """Those that are moved without an optimizer, once `by_hand` was asked for them."""
         self._sharded = False  # whether this rank holds parts of parameters only
         self.renew()
 
@@ -81,6 +83,9 @@ class HeldParameters:
         if not self._sharded and any(member.part.parts > 1 for member in members):
             self._sharded = True
             self._journal.writer.info(sharded=True)
+        if self.moved is not None:  # so far
+            self.moved.settle()
+            self.moved = None
         held = {id(entry.parameter) for every in self._tracks.values() if every.set is not None
                 for entry in every.set.all}  # fmt: skip
         loose = [entry for key, entry in self.facts.items() if key not in held]
@@ -92,6 +97,13 @@ class HeldParameters:
             self._journal.event(
                 names.PARAMETERS, f"optimizer {track.name} holds other parameters", data=data
             )
+
+    def by_hand(self) -> ParameterSet | None:
+        """Those that are trained, where no optimizer has been seen to hold any."""
+        if self.moved is None and all(track.set is None for track in self._tracks.values()):
+            trained = [facts for facts in self.all if facts.parameter.requires_grad]
+            self.moved = ParameterSet(self._journal, self._flight, trained) if trained else None
+        return self.moved
 
     def measure_loose(self) -> None:
         """Those that no optimizer holds: measured when a step ends."""
@@ -131,5 +143,5 @@ class HeldParameters:
         return sum(parameters.memory for parameters in self._sets())
 
     def _sets(self) -> list[ParameterSet]:
-        sets = (*(track.set for track in self._tracks.values()), self._loose)
+        sets = (*(track.set for track in self._tracks.values()), self._loose, self.moved)
         return [parameters for parameters in sets if parameters is not None]

@@ -6,7 +6,6 @@ are read before a step, gradients as it will use them, and what it has added aft
 
 from __future__ import annotations
 
-import math
 import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
@@ -22,17 +21,17 @@ from nethook.watching import budget
 from nethook.watching.clock.clock import PATIENCE
 from nethook.watching.flight.recorder import Flight
 from nethook.watching.journal import Journal
+from nethook.watching.loop.hand_steps import HandSteps
 from nethook.watching.loop.held_parameters import HeldParameters
-from nethook.watching.loop.moved_by_hand import MovedByHand
 from nethook.watching.loop.rebinding import Resolver
 from nethook.watching.loop.track import Track, is_there
 from nethook.watching.loop.wiped_passes import WipedPasses
-from nethook.watching.measuring.device_parameters import device_norms
 from nethook.watching.measuring.loop_numbers import LoopNumbers
 from nethook.watching.measuring.parameter_facts import ParameterFacts
 from nethook.watching.measuring.parameters import (
     ParametersChangedError,
     ParameterSet,
+    tell_norms,
 )
 
 _now = time.perf_counter
@@ -65,7 +64,7 @@ class Optimizers:
         self.tracks: dict[int, Track] = {}
         self.held = HeldParameters(journal, flight, facts, self.tracks)
         """The parameters of the models, by who holds them."""
-        self.by_hand = MovedByHand(self.held)
+        self.by_hand = HandSteps(journal, numbers, self.held)
         # Optimizers that hold nothing of the models, with their steps.
         self._strangers: weakref.WeakKeyDictionary[torch.optim.Optimizer, int] = (
             weakref.WeakKeyDictionary()
@@ -285,25 +284,9 @@ class Optimizers:
 
     def _tell_norms(self) -> None:
         """Norms over all optimizers that have had their turn."""
-        numbers, taken = self._numbers, self._journal.clock.turns.taken
+        taken = self._journal.clock.turns.taken
         tracks = [track for key, track in self.tracks.items() if key in taken]
-        sets = [track.set for track in tracks if track.set is not None]
-        grads = math.fsum(parameters.grad_square for parameters in sets)
-        weights = math.fsum(parameters.weight_square for parameters in sets)
-        updates = math.fsum(parameters.update_square for parameters in sets)
-        away = [on_device for parameters in sets for on_device in parameters.away]
-        if away:
-            numbers.later(device_norms(away, grads, weights, updates))
-        elif sets:
-            numbers.set(names.GRAD_NORM, math.sqrt(grads) if grads >= 0 else math.nan)
-            if weights > 0 and updates >= 0:
-                numbers.set(names.UPDATE_RATIO, math.sqrt(updates / weights))
-        if sets:
-            empty = sum(parameters.empty * len(parameters.all) for parameters in sets)
-            count = sum(len(parameters.all) for parameters in sets)
-            numbers.set(names.EMPTY_GRADIENTS, empty / max(1, count))
-        for parameters in sets:
-            parameters.forget_squares()
+        tell_norms(self._numbers, [track.set for track in tracks if track.set is not None])
 
     def _measured(self, track: Track, method: Callable[..., None], *args: Any) -> None:
         """Calls a method of the track's set; makes the set anew where parameters have changed."""

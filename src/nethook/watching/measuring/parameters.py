@@ -13,13 +13,14 @@ from typing import Final
 
 import torch
 
-from nethook.runs.names import SECOND_MOMENT
+from nethook.runs import names
 from nethook.stats.native import readable
 from nethook.stats.sampling import sampled
 from nethook.stats.shards import local_part
 from nethook.stats.tables import SAMPLE
 from nethook.watching.journal import Flags, Journal
-from nethook.watching.measuring.device_parameters import Away
+from nethook.watching.measuring.device_parameters import Away, device_norms
+from nethook.watching.measuring.loop_numbers import LoopNumbers
 from nethook.watching.measuring.parameter_facts import ParameterFacts
 from nethook.watching.measuring.parameter_numbers.flat_cosines import FlatCosines
 from nethook.watching.measuring.parameter_numbers.flat_gradients import FlatGradients
@@ -144,7 +145,7 @@ class ParameterSet:
             moment = state.get("exp_avg_sq") if isinstance(state, dict) else None
             moment = local_part(moment) if isinstance(moment, torch.Tensor) else None
             if moment is not None and moment.numel() and readable.is_readable(moment):
-                self._slots.of(facts, SECOND_MOMENT).fold(sampled(moment.detach(), SAMPLE))
+                self._slots.of(facts, names.SECOND_MOMENT).fold(sampled(moment.detach(), SAMPLE))
 
     # -- what is known ------------------------------------------------------------------------
 
@@ -162,3 +163,23 @@ class ParameterSet:
     def memory(self) -> int:
         """Bytes of the copies of weights."""
         return self._weights.memory + self._others.memory
+
+
+def tell_norms(numbers: LoopNumbers, sets: Sequence[ParameterSet]) -> None:
+    """Tells the norms of a step, over all sets that had a part in it."""
+    grads = math.fsum(parameters.grad_square for parameters in sets)
+    weights = math.fsum(parameters.weight_square for parameters in sets)
+    updates = math.fsum(parameters.update_square for parameters in sets)
+    away = [on_device for parameters in sets for on_device in parameters.away]
+    if away:
+        numbers.later(device_norms(away, grads, weights, updates))
+    elif sets:
+        numbers.set(names.GRAD_NORM, math.sqrt(grads) if grads >= 0 else math.nan)
+        if weights > 0 and updates >= 0:
+            numbers.set(names.UPDATE_RATIO, math.sqrt(updates / weights))
+    if sets:
+        empty = sum(parameters.empty * len(parameters.all) for parameters in sets)
+        count = sum(len(parameters.all) for parameters in sets)
+        numbers.set(names.EMPTY_GRADIENTS, empty / max(1, count))
+    for parameters in sets:
+        parameters.forget_squares()

@@ -14,6 +14,7 @@ where gradients explode with updates of a usual size, and where a run had learnt
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -53,9 +54,11 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     ratio = history.loop(UPDATE_RATIO)
     went = progress(history)
     finite = ratio.where(np.isfinite(ratio.value))
-    if went is not None and not len(ratio) and divergence(history) is None:
-        yield from _by_hand(history, went, limit)
-        return
+    if went is not None and divergence(history) is None:
+        found = list(_by_hand(history, went, limit))
+        if found or not len(ratio):
+            yield from found
+            return
     if went is None and len(finite) >= 5 and finite.value[:3].max() > limit.thrown:
         yield _unjudged(history, finite, limit)
     if went is None or not len(finite) or divergence(history) is not None:
@@ -107,10 +110,10 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         "learning-rate-too-high",
         "error",
         f"a step changes the weights by {changed} (0.1 % is usual); the loss began at "
-        f"{went.start:.3g}{ends}. The learning rate is {number(rate)}."
+        f"{went.start:.3g}{ends}.{_known(rate)}"
         + ("" if shown is None else f" {shown.words}"),
-        f"Lower the learning rate, to about {number(rate * 0.003 / large)}, or warm it up over the "
-        "first steps.",
+        f"Lower the learning rate, {_lower(rate, 0.003 / large)}, or warm it up over the first "
+        "steps.",
         first_step=first,
         last_step=int(finite.step[-1]),
         evidence={
@@ -157,14 +160,26 @@ def _unjudged(history: History, ratio: Curve, limit: Thresholds) -> Finding:
         "learning-rate-too-high",
         "info",
         f"the first steps changed the weights by {large:.2g} times their size (0.1 % is usual): "
-        "nothing is left of the start. The losses of this run do not say whether it learns. The "
-        f"learning rate is {number(rate)}.",
-        f"Try a learning rate of about {number(rate * 0.003 / large)}, and compare the score.",
+        "nothing is left of the start. The losses of this run do not say whether it learns."
+        f"{_known(rate)}",
+        f"Lower the learning rate, {_lower(rate, 0.003 / large)}, and compare the score.",
         first_step=int(ratio.step[0]),
         last_step=int(ratio.step[-1]),
         evidence={"update by weights": Evidence(large, limit.thrown)},
         lines=optimizer_lines(history),
     )
+
+
+def _known(rate: float) -> str:
+    """The rate in a sentence, where it is known: optimizers that are not torch's do not tell it."""
+    return f" The learning rate is {number(rate)}." if math.isfinite(rate) else ""
+
+
+def _lower(rate: float, factor: float) -> str:
+    """How far to lower it."""
+    if math.isfinite(rate):
+        return f"to about {number(rate * factor)}"
+    return f"to about 1/{number(float(f'{1 / factor:.1g}'))} of what it is"
 
 
 def _collapses(history: History, went: Progress, ratio: Curve, limit: Thresholds) -> bool:
@@ -206,8 +221,8 @@ def _thrown(history: History, went: Progress, ratio: Curve, limit: Thresholds) -
         "info",
         f"the first steps changed the weights by {large:.2g} times their size, and the loss leapt "
         f"from {went.start:.3g} to {went.early:.3g}: nothing is left of the start. It came down to "
-        f"{went.end:.3g} since, and may come further at a lower rate than {number(rate)}.",
-        f"Try a learning rate of about {number(rate * 0.03 / large)}, or warm it up over the first "
+        f"{went.end:.3g} since, and may come further at a lower rate.{_known(rate)}",
+        f"Lower the learning rate, {_lower(rate, 0.03 / large)}, or warm it up over the first "
         "steps.",
         first_step=int(ratio.step[0]),
         last_step=int(ratio.step[-1]),

@@ -14,7 +14,7 @@ from typing import cast
 
 from torch import nn
 
-from nethook.torch_private import COMPILER, WRAPPERS, children_of
+from nethook.torch_private import COMPILER, WRAPPERS, children_of, compiled_call_of, is_compiled
 
 
 def _attribute(cls: type[nn.Module]) -> str | None:
@@ -52,3 +52,10 @@ def unwrap(model: nn.Module) -> nn.Module:
 def can_be_compiled() -> bool:
     """Whether anything can have been compiled in this process."""
     return COMPILER in sys.modules
+
+
+def runs_compiled(module: nn.Module) -> bool:
+    """Whether a model or a part of it runs in a compiled graph."""
+    return can_be_compiled() and any(
+        is_compiled(part) or compiled_call_of(part) is not None for part in module.modules()
+    )

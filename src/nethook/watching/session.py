@@ -156,6 +156,7 @@ class Session:
             self._before_training()
             self.order.note("forward")
             self.clock.calls.called = True
+            self.recorders.losses.called(module)
             if len(self.order.heard) > MOST:
                 self.order.settle()
         else:

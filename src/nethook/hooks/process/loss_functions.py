@@ -52,20 +52,26 @@ Seen = Callable[[str, tuple[Any, ...], dict[str, Any], Any], object]
 
 
 class LossFunctions(WrappedFunctions):
-    """A handle: `seen` is told of every call of torch's loss functions without gradient.
+    """A handle: `seen` is told of calls of torch's loss functions, without gradient or with it.
 
         calls = LossFunctions(owner, seen)
         calls.put_on()                       # they are on now; it takes about 15 µs
         calls.remove()                       # and off; any number of times
 
-    Calls that a graph is built for, and those that a mode of the user's or a compiler sees, are
-    passed on and not told.
+    Calls that a mode of the user's or a compiler sees are passed on and not told.
+
+    Arguments:
+        owner: whose hooks these are.
+        seen: what is told.
+        with_grad: whether of the calls that a graph is built for, or of the others.
     """
 
-    def __init__(self, owner: Owner, seen: Seen) -> None:
+    def __init__(self, owner: Owner, seen: Seen, *, with_grad: bool = False) -> None:
         list_functions()
         super().__init__(
-            WrappedFunction(holder, name, _OnLoss(owner, f"{holder}.{name}", kind, seen), on=False)
+            WrappedFunction(
+                holder, name, _OnLoss(owner, f"{holder}.{name}", kind, seen, with_grad), on=False
+            )
             for (holder, name), kind in LOSSES.items()
         )
 
@@ -82,15 +88,17 @@ def list_functions() -> None:
 
 
 class _OnLoss(Hook):
-    __slots__ = ("kind", "seen")
+    __slots__ = ("kind", "seen", "with_grad")
 
-    def __init__(self, owner: Owner, address: str, kind: str, seen: Seen) -> None:
+    def __init__(self, owner: Owner, address: str, kind: str, seen: Seen, with_grad: bool) -> None:
         super().__init__(owner, address)
         self.kind = kind
         self.seen = seen
+        self.with_grad = with_grad
 
     def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         result = function(*args, **kwargs)
-        if not torch.is_grad_enabled() and self.owner.alive and not modes_are_active():
+        told = torch.is_grad_enabled() is self.with_grad and self.owner.alive
+        if told and not modes_are_active():
             self.seen(self.kind, args, kwargs, result)
         return result

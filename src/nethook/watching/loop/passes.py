@@ -14,14 +14,14 @@ from typing import Any, Final
 import torch
 from torch import nn
 
-from nethook.addresses.wrappers import can_be_compiled
+from nethook.addresses.wrappers import runs_compiled
 from nethook.hooks.hook import Owner
 from nethook.hooks.process.comparisons import Comparisons
 from nethook.hooks.process.loss_functions import LossFunctions
 from nethook.runs.writing.windowing import WindowClock
 from nethook.stats.rows import Rows
 from nethook.stats.sheet import Sheet
-from nethook.torch_private import BatchNorms, Dropouts, compiled_call_of, is_compiled
+from nethook.torch_private import BatchNorms, Dropouts
 from nethook.watching.clock.call_order import CallOrder
 from nethook.watching.evaluations.scores import Scores
 from nethook.watching.journal import Journal
@@ -65,7 +65,7 @@ class Passes:
             self._order.note("evaluation")
             if self._functions is None:
                 self._functions = LossFunctions(Owner("nethook.watch"), self._saw_loss)
-                if not _is_compiled(module):  # what a graph compares may not change meanwhile
+                if not runs_compiled(module):  # what a graph compares may not change meanwhile
                     self._comparisons = Comparisons(Owner("nethook.watch"), self._saw_comparison)
             self._functions.put_on()
             if self._comparisons is not None:
@@ -188,13 +188,6 @@ class Passes:
         for phase, window in self._windows.items():
             if window.steps and window.waits(phase):
                 self._journal.hand_in(window)
-
-
-def _is_compiled(module: nn.Module) -> bool:
-    """Whether a model or a part of it runs in a compiled graph."""
-    return can_be_compiled() and any(
-        is_compiled(part) or compiled_call_of(part) is not None for part in module.modules()
-    )
 
 
 def _depends_on_mode(module: nn.Module) -> bool:

@@ -25,6 +25,7 @@ from nethook.watching.evaluations.thinning import OFTEN, THINNING
 from nethook.watching.fail_open import FailsAlone, contained
 from nethook.watching.journal import Journal
 from nethook.watching.losses.agreement import NAMES, agreement_numbers
+from nethook.watching.losses.called_from import CalledFrom
 from nethook.watching.losses.calls import operands_of_call, returned_loss, samples_of_call
 from nethook.watching.losses.graph import Node, Term, follow, is_alike
 from nethook.watching.losses.kept import Kept
@@ -71,6 +72,7 @@ class Losses(FailsAlone, Recorder):
         """An output whose node has no mark yet, and what it was made from, until its loss is
         known."""
         self._transfers = Transfers()
+        self._called_from = CalledFrom()
         self.lines = Lines()
         """Those of the script that make losses."""
         self._kept = Kept()
@@ -84,8 +86,16 @@ class Losses(FailsAlone, Recorder):
     ) -> None:
         """A model is called: what it is given has as many samples as a loss that does not tell."""
         self._note_length(args, kwargs)
-        if self._watching.schedule.samples and self._watching.clock.calls.training:
+        training = self._watching.clock.calls.training
+        if training and not self._called_from.done:
+            self.called(module)
+        if training and self._watching.schedule.samples:
             self._keep(args, kwargs)
+
+    @contained
+    def called(self, module: nn.Module) -> None:
+        """A model is called in training, or a part of it alone."""
+        self._called_from.model_called(module, self._watching.clock.totals["steps"])
 
     @contained
     def _keep(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -215,7 +225,7 @@ class Losses(FailsAlone, Recorder):
             return of_line[-1], False
         # What is kept of the graph is how to find its nodes again, and no node.
         analysis = _without_nodes(analyse(node, scaled=scaled))
-        return self.lines.add(where, of_line, analysis), True
+        return self.lines.add(self._called_from.find(node, where), of_line, analysis), True
 
     def _record(
         self,
@@ -342,11 +352,13 @@ class Losses(FailsAlone, Recorder):
     @contained
     def close(self) -> None:
         """Watching ends: waits for what is still on its way."""
+        self._called_from.turn_off()
         self._transfers.flush()
 
     def turn_off(self) -> None:
         """After an error: no loss is recorded any more."""
         self.off = True
+        self._called_from.turn_off()
         self.unmarked = None
         self._kept = Kept()
         self._transfers = Transfers()

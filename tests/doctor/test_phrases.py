@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from nethook.doctor.phrases import (
@@ -9,6 +11,7 @@ from nethook.doctor.phrases import (
     call_lines,
     one_or_many,
     optimizer_lines,
+    rate_in_words,
     scheduler_lines,
     some,
     source_line,
@@ -46,6 +49,11 @@ def test_one_or_many() -> None:
 )
 def test_a_line_of_the_users_code(source: str | None, text: str) -> None:
     assert source_line(source) == text
+
+
+def test_a_learning_rate_that_is_not_known_is_not_told() -> None:
+    assert rate_in_words(0.003) == " The learning rate is 0.003."
+    assert rate_in_words(math.nan) == ""
 
 
 def test_the_line_of_the_first_backward_pass() -> None:

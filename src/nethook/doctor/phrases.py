@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
 from nethook.doctor.history import History
 from nethook.runs.names import GROUPS, ORDER
+from nethook.text.numbers import ascii_number as number
 
 KEEP_GRADIENT: Final = (
     "Start with nethook.init.apply_(model, nethook.init.plan(model, inputs)), use ReLU or GELU "
@@ -28,6 +30,14 @@ def some(sites: Sequence[str], noun: str) -> str:
 def one_or_many(sites: Sequence[str], one: str, many: str) -> str:
     """The word that fits so many sites."""
     return one if len(sites) == 1 else many
+
+
+def rate_in_words(rate: float) -> str:
+    """A sentence with the learning rate; nothing where it is not known (NaN).
+
+    Optimizers that are not torch's do not tell it.
+    """
+    return f" The learning rate is {number(rate)}." if math.isfinite(rate) else ""
 
 
 def backward_line(history: History) -> str:

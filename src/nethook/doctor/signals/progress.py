@@ -178,6 +178,19 @@ def _has_a_meaning(history: History, name: str, went: Progress) -> bool:
     return min(went.start, went.end) > 0 and went.noise < 0.3 * max(went.start, went.end)
 
 
+def is_of_a_policy(history: History) -> bool:
+    """Whether a summand of a loss is the surrogate of PPO: the lesser of two of its own values.
+
+    Such a loss falls and rises with the rewards that the policy meets, and so does the error of a
+    critic beside it: that it stays high says little.
+    """
+    return any(
+        term.get("chain") in (["Minimum"], ["Maximum"]) and term.get("kind") == "other"
+        for record in history.records("train")
+        for term in record.fact("terms") or ()
+    )
+
+
 def constant_score(history: History, name: str | None = None) -> float | None:
     """What the best answer that is the same for all inputs would score; None where not known."""
     return constant_of_targets(

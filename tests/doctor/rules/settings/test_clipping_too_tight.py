@@ -34,3 +34,12 @@ def test_a_few_steps_that_are_not_clipped() -> None:
 def test_gradients_that_explode_are_not_clipped_too_tightly() -> None:
     assert clipped(4.9, 0.1).found("clipping-too-tight")
     assert not clipped(5.1, 0.1).found("clipping-too-tight")  # weights of norm 1
+
+
+def test_the_loss_of_ppo_is_clipped_hard_by_default() -> None:
+    critic = {"kind": "mse", "chain": ["MseLoss", "View", "Addmm"]}
+    surrogate = {"kind": "other", "chain": ["Minimum"]}
+    other = {"kind": "other", "chain": ["Mul"]}
+    for terms, said in (([critic, surrogate], False), ([critic, other], True), ([], True)):
+        made = clipped(3.0, 0.29).record(kind="mse", floored=True, terms=terms)
+        assert bool(made.found("clipping-too-tight")) is said

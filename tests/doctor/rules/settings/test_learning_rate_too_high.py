@@ -134,6 +134,16 @@ def test_updates_by_hand_that_go_too_far() -> None:
     assert not by_hand(np.geomspace(1.0, 1e-3, 60)).found("learning-rate-too-high")
 
 
+def test_updates_by_hand_that_are_as_large_as_the_weights() -> None:
+    """Where no optimizer tells its rate, none is named: neither "nan" nor a factor of it."""
+    made = by_hand(np.full(60, 2.3)).loop("update_ratio", 0.9)
+    (finding,) = made.found("learning-rate-too-high")
+    assert finding.severity == "error"
+    assert finding.message.endswith("the loss began at 2.3 and ends at 2.3.")
+    assert finding.fix.startswith("Lower the learning rate, to about 1/300 of what it is")
+    assert not by_hand(np.full(60, 2.3)).loop("update_ratio", 0.01).found("learning-rate-too-high")
+
+
 def test_first_steps_larger_than_the_weights_where_no_loss_tells() -> None:
     two = Made().loss(flat(200)).loss(flat(200), "train.py:20").record(floored=False)
     two.loop("update_ratio", np.r_[1.4, 0.6, 0.3, np.full(197, 0.02)]).rate(*[0.3] * 200)

@@ -25,6 +25,13 @@ def test_steps_that_are_tiny_beside_weights_that_have_exploded() -> None:
     assert not exploded.found("learning-rate-too-low")
 
 
+def test_a_rate_that_no_optimizer_tells() -> None:
+    made = stuck().loop("update_ratio", 4e-5).loop("grad_norm", 1.0).loop("optimizer_steps", 0)
+    (finding,) = made.found("learning-rate-too-low")
+    assert "learning rate is" not in finding.message
+    assert finding.fix.startswith("Raise the learning rate; 20 times as much would")
+
+
 def rising(made: Made, *rates: float) -> Made:
     each = 200 // len(rates)
     return made.loop("schedules", 1).rate(*[rate for rate in rates for _ in range(each)])

@@ -4,7 +4,8 @@ Cause: a limit far below the usual norm of the gradients.
 Evidence: norms before and after clipping: most steps lose most of their gradient; and the loss does
 not fall well.
 Fix: a higher limit.
-Silent: where the run does its job (adaptive optimizers do not mind), and where gradients explode.
+Silent: where the run does its job (adaptive optimizers do not mind), where gradients explode, and
+for the loss of PPO, which is clipped hard by default and says little of what was learnt.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from nethook.doctor.history import History
 from nethook.doctor.phrases import call_lines
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.layers import norm_of_weights
-from nethook.doctor.signals.progress import PROGRESS_READS, progress
+from nethook.doctor.signals.progress import PROGRESS_READS, is_of_a_policy, progress
 from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import CLIP_LIMIT, GRAD_NORM, GRAD_NORM_UNCLIPPED
 from nethook.text.numbers import ascii_number as number
@@ -41,7 +42,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if went is None or went.does_its_job or not went.finite or not len(before) or not len(after):
         return
     shared, ours, theirs = np.intersect1d(before.step, after.step, return_indices=True)
-    if len(shared) < 5:
+    if len(shared) < 5 or is_of_a_policy(history):
         return
     lost = before.value[ours] / np.maximum(after.value[theirs], 1e-30)
     share = float((lost >= limit.factor).mean()) * len(shared) / max(1, len(after))

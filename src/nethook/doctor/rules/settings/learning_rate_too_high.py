@@ -22,7 +22,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import Curve, History
-from nethook.doctor.phrases import optimizer_lines
+from nethook.doctor.phrases import optimizer_lines, rate_in_words
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.divergence import DIVERGENCE_READS, divergence
 from nethook.doctor.signals.one_answer import ONE_ANSWER_READS, one_answer
@@ -110,7 +110,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         "learning-rate-too-high",
         "error",
         f"a step changes the weights by {changed} (0.1 % is usual); the loss began at "
-        f"{went.start:.3g}{ends}.{_known(rate)}"
+        f"{went.start:.3g}{ends}.{rate_in_words(rate)}"
         + ("" if shown is None else f" {shown.words}"),
         f"Lower the learning rate, {_lower(rate, 0.003 / large)}, or warm it up over the first "
         "steps.",
@@ -161,18 +161,13 @@ def _unjudged(history: History, ratio: Curve, limit: Thresholds) -> Finding:
         "info",
         f"the first steps changed the weights by {large:.2g} times their size (0.1 % is usual): "
         "nothing is left of the start. The losses of this run do not say whether it learns."
-        f"{_known(rate)}",
+        f"{rate_in_words(rate)}",
         f"Lower the learning rate, {_lower(rate, 0.003 / large)}, and compare the score.",
         first_step=int(ratio.step[0]),
         last_step=int(ratio.step[-1]),
         evidence={"update by weights": Evidence(large, limit.thrown)},
         lines=optimizer_lines(history),
     )
-
-
-def _known(rate: float) -> str:
-    """The rate in a sentence, where it is known: optimizers that are not torch's do not tell it."""
-    return f" The learning rate is {number(rate)}." if math.isfinite(rate) else ""
 
 
 def _lower(rate: float, factor: float) -> str:
@@ -221,7 +216,7 @@ def _thrown(history: History, went: Progress, ratio: Curve, limit: Thresholds) -
         "info",
         f"the first steps changed the weights by {large:.2g} times their size, and the loss leapt "
         f"from {went.start:.3g} to {went.early:.3g}: nothing is left of the start. It came down to "
-        f"{went.end:.3g} since, and may come further at a lower rate.{_known(rate)}",
+        f"{went.end:.3g} since, and may come further at a lower rate.{rate_in_words(rate)}",
         f"Lower the learning rate, {_lower(rate, 0.03 / large)}, or warm it up over the first "
         "steps.",
         first_step=int(ratio.step[0]),

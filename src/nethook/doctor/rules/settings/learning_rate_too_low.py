@@ -18,6 +18,7 @@ cause.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -25,7 +26,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.phrases import call_lines, optimizer_lines, scheduler_lines
+from nethook.doctor.phrases import call_lines, optimizer_lines, rate_in_words, scheduler_lines
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.layers import STOPPED_READS, fades, stopped_layers
 from nethook.doctor.signals.one_batch import ONE_BATCH_READS, one_batch
@@ -93,17 +94,21 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if stopped_layers(history) or fades(history):
         return  # gradients do not arrive: the rate is not the cause
     rate = history.largest_rate()
-    factor = 1e-3 / max(largest, 1e-12)
+    factor = min(1e-3 / max(largest, 1e-12), 1e6)
+    more = (
+        number(rate * factor)
+        if math.isfinite(rate)
+        else f"{number(float(f'{factor:.1g}'))} times as much"
+    )
     yield Finding(
         "learning-rate-too-low",
         "warning",
         f"a step changes the weights by {largest:.1g} of their size (1e-3 is usual), although "
-        f"gradients are there (norm {gradient:.3g}); the loss stays at {went.end:.3g}. The "
-        f"learning rate is {number(rate)}."
+        f"gradients are there (norm {gradient:.3g}); the loss stays at {went.end:.3g}."
+        f"{rate_in_words(rate)}"
         + ("" if straight is None else f"{_STRAIGHT} (cosine {straight:.3g}).")
         + ("" if shown is None else f" {shown.words}"),
-        f"Raise the learning rate; {number(rate * min(factor, 1e6))} would make steps of a usual "
-        "size.",
+        f"Raise the learning rate; {more} would make steps of a usual size.",
         first_step=first_step_of(ratio),
         last_step=history.steps - 1,
         evidence={

@@ -36,9 +36,11 @@ PRELOADED: Final = {
     "lightning": "lightning.pytorch", "transformers": "transformers", "trl": "trl",
     "sentence_transformers": "sentence_transformers", "accelerate": "accelerate",
     "ignite": "ignite.metrics", "skorch": "skorch", "stable_baselines3": "stable_baselines3",
-    "keras": "keras",
+    "keras": "keras", "fastai": "fastai.basics",
 }  # fmt: skip
 """Package -> what is imported of it before programs run."""
+APART: Final = "fastai"
+"""The trainer that needs an older torch, and so an environment of its own."""
 
 
 @dataclass(frozen=True)
@@ -111,10 +113,14 @@ def is_installed(name: str | None) -> bool:
 
 
 def chosen() -> list[Program]:
-    """Those that run here: all of them where all trainers are installed, else the short ones."""
-    everything = programs()
-    complete = all(is_installed(program.needs) for program in everything)
-    return [p for p in everything if is_installed(p.needs) and (complete or p.is_short)]
+    """Those that run here: all of them where all trainers are installed, else the short ones.
+
+    fastai has an environment of its own: what needs it runs where it is.
+    """
+    installed = [program for program in programs() if is_installed(program.needs)]
+    together = {program.needs for program in programs()} - {APART}
+    complete = all(map(is_installed, together))
+    return [p for p in installed if complete or p.is_short or p.needs == APART]
 
 
 def workers() -> Workers:

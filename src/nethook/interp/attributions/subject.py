@@ -15,16 +15,15 @@ from nethook.addresses.nested import map_tensors, replace, tensors
 from nethook.addresses.paths import Path
 from nethook.addresses.patterns import Pattern
 from nethook.errors import OptionError
-from nethook.extracting.features import home
 from nethook.hooks.autograd.lazy_copy import cheap_copy
 from nethook.hooks.layouts.fused import layer_by_layer
 from nethook.interp.attributions.targets import Given, Target
+from nethook.interp.devices import device_of, moved_inputs
 from nethook.interp.estimates.gradients import weights_frozen
 from nethook.interp.estimates.points import Point, attach
 from nethook.interp.estimates.sites import module_points
 from nethook.interp.results.attribution import Attribution
 from nethook.interp.results.places import PIXELS, SIGNAL, kind_of
-from nethook.interp.sweeping.sweep import moved_inputs
 from nethook.restoring.copies import own_inputs
 from nethook.restoring.unchanged import unchanged
 
@@ -165,7 +164,7 @@ def subject(
     With `graph`, that run can be differentiated, unless the batch is large.
     """
     wanted = Target(target)
-    inputs = moved_inputs(x, home(model))
+    inputs = moved_inputs(x, device_of(model))
     # Each call gets tensors of its own, so those that were given need not be kept to be put back.
     others = map_tensors(lambda _: _NO_VALUES, (inputs.args, dict(inputs.kwargs)))
     with (

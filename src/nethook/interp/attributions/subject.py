@@ -131,6 +131,7 @@ class Subject:
         with torch.enable_grad():
             leaf = values.detach().clone().requires_grad_()
             scores = self.target.of(self.call(leaf, which), which, self.rows)
+            check_gradient(scores)
             found: Sequence[torch.Tensor | None] = torch.autograd.grad(
                 scores.sum(), leaf, allow_unused=True
             )
@@ -149,6 +150,16 @@ class Subject:
         args, kwargs = self.inputs.args, dict(self.inputs.kwargs)
         return Inputs(
             map_tensors(chosen, args, fresh=True), map_tensors(chosen, kwargs, fresh=True)
+        )
+
+
+def check_gradient(scores: torch.Tensor) -> None:
+    """Refuses a target without a gradient, whose attributions would be zero without a word."""
+    if not scores.requires_grad:
+        raise OptionError(
+            "`target` must have a gradient; got one that is computed without: by argmax or another "
+            "whole number, .detach() or torch.no_grad, or not from this value at all. Give a score "
+            "(target=3), or study it without gradients: interp.occlusion, interp.shapley."
         )
 
 

@@ -247,6 +247,13 @@ def suffix(
 ) -> torch.Tensor:  # fmt: skip
     """The rest of the model behind `last`, on several values as one batch: (values, rows, …)."""
     count, batch = len(values), _rows(given, values[0])
+    shapes = {tuple(value.shape) for value in values}
+    if len(shapes) > 1:
+        listed = ", ".join(map(str, sorted(shapes)[:4]))
+        raise OptionError(
+            f"`at` must name layers that return values of one shape, which the last of them takes; "
+            f"got {listed}. Name the blocks, or leave `at` out."
+        )
 
     def put(value: Any) -> Any:
         path, first = tensors(value)[0]

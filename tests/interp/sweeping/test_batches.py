@@ -21,7 +21,14 @@ def test_inputs_are_repeated_where_they_have_rows():
     assert three.kwargs["mask"] is inputs.kwargs["mask"]
     assert three.kwargs["n"] == 4
     beside = beside_another(inputs, 2, 0)
-    assert beside.args[0].tolist() == [[2, 1, 0], [5, 4, 3], [0, 1, 2], [3, 4, 5], [2, 1, 0], [5, 4, 3]]
+    assert beside.args[0].tolist() == [
+        [2, 1, 0],
+        [5, 4, 3],
+        [0, 1, 2],
+        [3, 4, 5],
+        [2, 1, 0],
+        [5, 4, 3],
+    ]
 
 
 def test_others_stand_beside_inputs_only_where_no_more_than_rows_differ():

@@ -201,8 +201,8 @@ def above_tolerance(
     without = int((~delta.isfinite()).sum())
     if without:
         note = (
-            f"in {without} of {len(delta)} rows the target is NaN or infinite, for the input or for "
-            "the baseline"
+            f"in {without} of {len(delta)} rows the target is NaN or infinite, for the input or "
+            "for the baseline"
         )
         notes.append((note, "give another target, or leave these rows out"))
     above = 0 if tol is None else int((delta.isfinite() & (delta.abs() > tol)).sum())

@@ -216,8 +216,7 @@ class BaseRun:
             batch = dims[paths.index(site.path)]
             all_of = [site.tensor(output) for output in several.calls[site.address].outputs]
             values[site.address] = [
-                value if batch is None else value.narrow(batch, 0, self.rows)
-                for value in all_of
+                value if batch is None else value.narrow(batch, 0, self.rows) for value in all_of
             ]
         self.beside = Beside(values, metric)
         return True

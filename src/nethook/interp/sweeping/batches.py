@@ -119,9 +119,7 @@ def row_dims(alone: Any, several: Any) -> Dims | None:
         if one.ndim != two.ndim:
             return None
         differ = [dim for dim in range(one.ndim) if one.shape[dim] != two.shape[dim]]
-        if len(differ) > 1 or any(
-            two.shape[dim] != COPIES * one.shape[dim] for dim in differ
-        ):
+        if len(differ) > 1 or any(two.shape[dim] != COPIES * one.shape[dim] for dim in differ):
             return None
         dims.append(differ[0] if differ else None)
     return tuple(dims)

@@ -274,8 +274,8 @@ class _Study:
     ) -> bool:  # fmt: skip
         """Runs what is not done yet; False where rows of a batch depend on each other after all.
 
-        In every run of several cells one copy of the base stays as it is, after all others. The
-        base run has tried it the other way round, with the base before another copy.
+        In every run of several cells one copy of the base stays as it is, after all others. That it
+        does so between two others was seen before.
 
         `apart` is how many cells share a run where copies cannot join on the way; 0: they do not.
         """
@@ -294,8 +294,7 @@ class _Study:
                     if numbers is None and together:
                         joining = False  # what is left is divided anew; one per run would be exact
                         count = so_far.rows = max(2, apart)
-                        left = [place for each in (chunk, *chunks) for place in each]
-                        chunks = chunked(left, count)
+                        chunks = chunked([p for each in (chunk, *chunks) for p in each], count)
                         bar.expect(len(chunks))
                         continue
                     if numbers is None:

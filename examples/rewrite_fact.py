@@ -23,8 +23,8 @@ with torch.no_grad():  # W K = V
 def scores() -> torch.Tensor:
     """How well each capital (a column) fits what the memory says of a country (a row)."""
     with torch.no_grad():
-        said: torch.Tensor = model(keys)
-    return said @ values.T
+        said: torch.Tensor = model(keys) @ values.T
+    return said
 
 
 def asked() -> list[str]:

@@ -156,6 +156,7 @@ KEY_LINES = {
     "rewrite_fact": [
         r"^before: Paris Rome Madrid Tokyo Cairo$",
         r"^inside: Madrid Rome Madrid Tokyo Cairo$",
+        r"^changed most: France$",
         r"^after:  Paris Rome Madrid Tokyo Cairo$",
         r"^from its file: Madrid$",
     ],

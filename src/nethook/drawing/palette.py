@@ -45,6 +45,12 @@ DIVERGING: Final = [
     [0.0, "#0a3d7a"], [0.2, "#2b7bba"], [0.4, "#93b5cf"], [0.5, "#b8bcc4"],
     [0.6, "#d8aa83"], [0.8, "#d0661a"], [1.0, "#7f2704"],
 ]  # fmt: skip
+DIVERGING_OVER: Final = [
+    [0.0, "rgba(10,61,122,1)"], [0.2, "rgba(43,123,186,0.75)"], [0.4, "rgba(43,123,186,0.3)"],
+    [0.5, "rgba(184,188,196,0)"], [0.6, "rgba(208,102,26,0.3)"], [0.8, "rgba(208,102,26,0.75)"],
+    [1.0, "rgba(127,39,4,1)"],
+]  # fmt: skip
+"""The same to lie over a picture: the less there is, the more is seen through it."""
 TWO: Final = [[0.0, VERMILION], [1.0, "#2f6f9f"]]
 """Silent, active."""
 

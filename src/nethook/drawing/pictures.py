@@ -124,7 +124,7 @@ def colour_mosaic(title: str, pictures: Sequence[Floats], columns: int = 0) -> S
     }  # fmt: skip
     layout = {
         "title": {"text": plotly_text(title)},
-        "height": max(60, min(_WIDE, int(_WIDE * tall / wide))) + 80,
+        "height": max(60, min(_WIDE, int(_WIDE * tall / wide), _LARGEST * tall)) + 80,
         "xaxis": {"visible": False},
         "yaxis": {"visible": False},
         "margin": {"l": 10, "r": 10, "t": 46, "b": 10},

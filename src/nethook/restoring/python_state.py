@@ -39,6 +39,7 @@ _ATOMS = frozenset(
      torch.device, FunctionType, MethodType, ModuleType, type}
 )  # fmt: skip
 _MISSING = object()
+_NOTHING: dict[Any, Any] = {}
 # Tables of hooks, for the most part, which are the matter of `hooks`.
 _OF_EVERY_MODULE = frozenset(vars(nn.Module()))
 _LEFT_TO_TORCH = _OF_EVERY_MODULE - {
@@ -100,8 +101,7 @@ class SavedState:
         if isinstance(module, torch.jit.ScriptModule):  # what it holds is not Python's
             self._queue.extend(module.buffers(recurse=False))
             return
-        for name in HOLD_PARTS:
-            self._undo.append(_Mapping(own[name], dict).put_back)
+        self._undo.append(_Parts(own).put_back)
         if buffers_of(module):
             self._queue.extend(buffers_of(module).values())
         if type(module).__module__.startswith(_WRAPPERS):
@@ -109,9 +109,9 @@ class SavedState:
         self._undo.append(_Attributes(module, _LEFT_TO_TORCH).put_back)
         self._undo.append(HooksOfModule(module).put_back)
         self._undo.append(_Items(own[NOT_SAVED]).put_back)
-        for name in own.keys() - _OF_EVERY_MODULE:
-            if type(own[name]) not in _ATOMS:
-                self._queue.append(own[name])
+        for name, value in own.items():
+            if name not in _OF_EVERY_MODULE and type(value) not in _ATOMS:
+                self._queue.append(value)
 
     def _open(self, *, objects: bool) -> None:
         queue, seen = self._queue, self._seen
@@ -214,6 +214,21 @@ class _Attributes:
                 now[name] = value
 
 
+class _Parts:
+    """What a module holds by name: parameters, buffers and modules."""
+
+    __slots__ = ("_before",)
+
+    def __init__(self, own: dict[str, Any]) -> None:
+        tables = map(own.__getitem__, HOLD_PARTS)
+        self._before = [(table, dict(table) if table else _NOTHING) for table in tables]
+
+    def put_back(self) -> None:
+        for table, before in self._before:
+            if table or before:  # most modules have parts of one kind, or none
+                _fill_again(table, before, dict)
+
+
 class _Mapping:
     """What a dict holds, in its order."""
 
@@ -226,14 +241,17 @@ class _Mapping:
         self._before = dict(mapping) if isinstance(mapping, dict) else None
 
     def put_back(self) -> None:
-        mapping, before, kind = self._mapping, self._before, self._kind
-        if before is None or _is_same(mapping, before):
-            return
-        if _is_spread(mapping, before):
-            return
-        kind.clear(mapping)
-        for key, value in before.items():
-            kind.__setitem__(mapping, key, value)
+        if self._before is not None:
+            _fill_again(self._mapping, self._before, self._kind)
+
+
+def _fill_again(mapping: Any, before: dict[Any, Any], kind: Any) -> None:
+    """Gives a dict what it held, in its order."""
+    if _is_same(mapping, before) or _is_spread(mapping, before):
+        return
+    kind.clear(mapping)
+    for key, value in before.items():
+        kind.__setitem__(mapping, key, value)
 
 
 def _is_same(now: dict[Any, Any], before: dict[Any, Any]) -> bool:

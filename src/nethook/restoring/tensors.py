@@ -9,8 +9,10 @@ noticed and named.
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import torch
+from torch import nn
 from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
 
 from nethook.hooks.autograd.compact import stored
@@ -28,6 +30,7 @@ from nethook.torch_private import (
 )
 
 MOST_COPIED = 64 * 2**20
+_OF_TORCH = frozenset((torch.Tensor, nn.Parameter, nn.Buffer))
 # Integers as wide as an element: compared as such, NaN equals NaN and -0.0 is not 0.0.
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
@@ -70,7 +73,7 @@ class SavedTensors:
             return  # spread over processes, or packed: its own class takes care of its memory
         saved.value = lazy_copy(tensor, or_true=False) if saved.plain else None
         if saved.value is not None:
-            saved.lazy = True
+            saved.place = _place_of(tensor)
             return
         size = tensor.numel() * tensor.element_size()
         if weight and size > self._left:
@@ -109,7 +112,7 @@ class _Saved:
     """One tensor as it was."""
 
     __slots__ = (
-        "grad", "lazy", "leaf", "memory", "only_watched", "plain", "requires_grad", "tensor",
+        "grad", "leaf", "memory", "only_watched", "place", "plain", "requires_grad", "tensor",
         "value", "version", "written",
     )  # fmt: skip
 
@@ -121,11 +124,13 @@ class _Saved:
         self.grad: torch.Tensor | None = None
         self.value: torch.Tensor | None = None
         self.memory: torch.Tensor | None = None  # an alias, where the copy is not lazy
-        self.lazy = False
+        self.place: tuple[Any, ...] | None = None  # where its memory is, if the copy is lazy
         self.written = False
         self.only_watched = ""
-        self.plain = tensor.layout is torch.strided and not (
-            tensor.is_nested or has_own_memory(tensor)
+        self.plain = (
+            tensor.layout is torch.strided
+            and not tensor.is_nested
+            and (type(tensor) in _OF_TORCH or not has_own_memory(tensor))
         )
 
     def look(self) -> None:
@@ -136,6 +141,8 @@ class _Saved:
     def put_back(self) -> bool:
         """Whether that could be done."""
         tensor = self.tensor
+        if self._is_as_it_was():  # nearly always
+            return True
         if self.leaf and not tensor.is_leaf and not is_view(tensor):
             tensor.detach_()  # written with something that has a gradient
         done = self._put_values_back()
@@ -149,11 +156,28 @@ class _Saved:
             set_versions((tensor,), (self.version,))
         return done
 
+    def _is_as_it_was(self) -> bool:
+        """Whether a tensor with a lazy copy is: what writes to it gives it other memory."""
+        tensor = self.tensor
+        return (
+            not self.written
+            and self.place is not None
+            and self.place == _place_of(tensor)
+            and (
+                not self.leaf
+                or (
+                    tensor.is_leaf
+                    and tensor.requires_grad is self.requires_grad
+                    and tensor.grad is self.grad
+                )
+            )
+        )
+
     def _put_values_back(self) -> bool:
         tensor, value, memory = self.tensor, self.value, self.memory
-        if self.lazy:
+        if self.place is not None:
             assert value is not None
-            if not _same_memory(tensor, value):
+            if self.place != _place_of(tensor):
                 self._put_memory_back(value)
             return True
         if memory is not None and _was_freed(memory):
@@ -197,7 +221,9 @@ def _write(tensor: torch.Tensor, value: torch.Tensor) -> None:
 
 
 def _has_no_values(tensor: torch.Tensor) -> bool:
-    return tensor.is_meta or is_fake(tensor) or bool(is_of_a_transform(tensor))
+    if tensor.is_meta or is_of_a_transform(tensor):
+        return True
+    return type(tensor) not in _OF_TORCH and is_fake(tensor)
 
 
 def _memory(tensor: torch.Tensor) -> int | None:
@@ -213,13 +239,13 @@ def _was_freed(memory: torch.Tensor) -> bool:
 
 
 def _same_memory(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return _place_of(one) == _place_of(other)
+
+
+def _place_of(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """Which memory a tensor shows, and how."""
     # `data_ptr` would let lazy copies part: it is made for those who write.
-    return (
-        first_element(one) == first_element(other)
-        and one.shape == other.shape
-        and one.stride() == other.stride()
-        and one.dtype is other.dtype
-    )
+    return first_element(tensor), tensor.shape, tensor.stride(), tensor.dtype
 
 
 def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -20,7 +20,8 @@ def test_a_map_covers_its_picture():
     assert np.allclose(over["y"], [1.5, 5.5])
     assert np.array_equal(beside["z"], MAP)  # the raw numbers
     axis = spec["layout"]["coloraxis"]
-    assert (axis["cmin"], axis["cmax"]) == (-6.0, 6.0)
+    assert (axis["cmin"], axis["cmax"]) == (over["zmin"], over["zmax"]) == (-6.0, 6.0)
+    assert over["colorscale"][3] == [0.5, "rgba(184,188,196,0)"]  # the picture alone
     assert spec["layout"]["annotations"][0]["text"] == "&lt;a&gt;"
     assert len({trace["xaxis"] for trace in spec["data"]}) == 4
 
@@ -32,7 +33,7 @@ def test_the_slider_sets_the_share_of_what_lies_over():
     change, which = step["args"]
     assert which == [1, 4]
     assert [spec["data"][n]["type"] for n in which] == ["heatmap"] * 2
-    assert {spec["data"][n]["opacity"] for n in which} == {change["opacity"]} == {0.6}
+    assert {spec["data"][n]["opacity"] for n in which} == {change["opacity"]} == {0.8}
     assert [step["args"][0]["opacity"] for step in slider["steps"]] == [n / 10 for n in range(11)]
 
 
@@ -41,8 +42,8 @@ def test_plotly_takes_it_and_a_still_shows_it():
     picture = still(made.to_plotly_json())
     placed = re.findall(r"<image [^>]*>", picture)
     assert len(placed) == 4  # the picture, the map over it, the map alone, the colours
-    assert 'opacity="0.6"' in placed[1]
-    assert 'opacity="1"' in placed[2]
+    assert 'opacity="0.8"' in placed[1]
+    assert "opacity" not in placed[2]
     x, y, width, height = re.search(
         r'x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)"', placed[0]
     ).groups()

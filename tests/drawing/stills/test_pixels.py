@@ -32,5 +32,12 @@ def test_colours_of_a_scale() -> None:
     assert shown[1, 2, 3] == 0  # what is missing is transparent
 
 
+def test_colours_that_are_seen_through() -> None:
+    scale = [[0.0, "rgba(10,20,30,0)"], [1.0, "rgba(20,40,60,1)"]]
+    shown = coloured(np.array([[0.0, 0.5, 1.0, np.nan]]), scale, 0, 1)[0]
+    assert shown[:3].tolist() == [[10, 20, 30, 0], [15, 30, 45, 128], [20, 40, 60, 255]]
+    assert shown[3, 3] == 0
+
+
 def test_a_scale_of_one_value() -> None:
     assert coloured(np.ones((1, 1)), SCALE, 1.0, 1.0)[0, 0].tolist() == [0, 0, 0, 255]

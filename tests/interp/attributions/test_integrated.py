@@ -116,6 +116,33 @@ def test_what_stays_above_the_tolerance_is_said():
     assert "above tol=1e-12 at 16 steps" in repr(found)
 
 
+def test_a_target_that_is_not_a_number_is_said():
+    x = torch.stack([X[0], torch.full_like(X[0], torch.nan)])
+    with pytest.warns(UserWarning, match=r"in 1 of 2 rows the target is NaN or infinite, for the"):
+        found = interp.integrated_gradients(mlp(nn.GELU), x, target=0, baseline=0)
+    assert found.notes == (
+        "in 1 of 2 rows the target is NaN or infinite, for the input or for the baseline",
+    )
+    assert float(found.delta[0].abs()) < 1e-3
+
+
+@pytest.mark.parametrize(
+    "target",
+    [lambda out: out.argmax(1).double(), lambda out: out[:, 0].detach(), lambda out: X[:, 0]],
+)
+@pytest.mark.parametrize(
+    "method",
+    [
+        lambda target: interp.saliency(mlp(nn.ReLU), X, target),
+        lambda target: interp.integrated_gradients(mlp(nn.ReLU), X, target, baseline=0),
+        lambda target: interp.smooth_grad(mlp(nn.ReLU), X, target, samples=2),
+    ],
+)
+def test_a_target_without_a_gradient_is_refused(method, target):
+    with pytest.raises(OptionError, match=r"`target` must have a gradient; .*interp.occlusion"):
+        method(target)
+
+
 def test_implementation_invariance():
     model = mlp(nn.ReLU)
 

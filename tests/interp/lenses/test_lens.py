@@ -171,6 +171,8 @@ def test_errors_say_what_to_type() -> None:
         lens(model, inputs, rows=0)
     with pytest.raises(OptionError, match=r"`into` must be a site of the shape of the layers"):
         lens(model, inputs, at="transformer.h.*", into="lm_head")
+    with pytest.raises(OptionError, match=r"return values of one shape.*got \(2, 3\), \(2, 5\)"):
+        lens(nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 5)), torch.ones(2, 4), at="*")
     with pytest.raises(NoSuchSiteError, match="no stack of blocks ran"):
         lens(nn.Linear(2, 2), torch.ones(1, 2))
     with pytest.raises(OptionError, match="`k` must be a number from 1 to 50"):

@@ -8,6 +8,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 import nethook
 from nethook import edits, interp
 from nethook.addresses.tree import Tree
+from nethook.errors import SweepError
 from nethook.interp.sweeping.answering import answerable, answered_before, why_hooked
 from nethook.interp.sweeping.recording import record
 from tests.interp.sweeping.plain_loop import plain_loop
@@ -204,3 +205,61 @@ def test_an_lstm_with_rows_on_either_side(batch_first):
     assert (batched.runs, exact.runs) == (1, 5)
     assert not exact.effect[0, :4].any()
     assert torch.equal(exact.values[0, 4], first(model(y)))
+
+
+@pytest.mark.parametrize("place", [0, -1])
+@pytest.mark.parametrize("change", [edits.zero(), interp.take(2 * X + 1)])
+def test_rows_that_depend_on_the_first_or_the_last_of_a_batch(place, change):
+    class Anchored(nn.Module):
+        def forward(self, x):
+            return x - x[place].detach()
+
+    model, options = net(nn.ReLU(), Anchored()), {"over": "units", "change": change}
+    for metric in (first, lambda out: (out @ out.T)[:, place]):
+        result = interp.sweep(model, X, at=["0", "3"], metric=metric, **options)
+        assert (result.whole, result.rows) == ("rows of a batch depend on each other", 1)
+        exact = interp.sweep(model, X, at=["0", "3"], metric=metric, rows=1, **options)
+        assert torch.equal(result.values, exact.values)
+        assert torch.equal(result.source, exact.source) if result.source is not None else True
+
+
+def test_rows_that_depend_on_each_other_once_they_are_changed():
+    """The base and its neighbours show nothing of it: all of their values are small."""
+
+    class Mixing(nn.Module):
+        def forward(self, x):
+            return x if x.abs().max() < 50 else x - x.mean(0)
+
+    model = net(Mixing())
+    options = {"at": "0", "over": "units", "metric": first, "change": edits.replace(100.0)}
+    result = interp.sweep(model, X, **options)
+    assert result.whole == "rows of a batch depend on each other"
+    assert torch.equal(result.values, interp.sweep(model, X, rows=1, **options).values)
+    asked = interp.sweep(model, X, rows=4, **options)
+    assert asked.notes == ("one cell per run, not 4: rows of a batch depend on each other",)
+    assert torch.equal(asked.values, result.values)
+
+
+def test_halves_are_compared_as_such_and_subtracted_as_floats():
+    torch.manual_seed(0)
+    layers = [layer for _ in range(8) for layer in (nn.Linear(64, 64), nn.Tanh())]
+    model, x = nn.Sequential(*layers).bfloat16(), torch.randn(5, 64).bfloat16()
+    result = interp.sweep(model, x, at="1", over="units", change=edits.zero(), metric=first)
+    assert (result.whole, result.values.dtype) == ("", torch.float32)
+    assert result.rows > 1
+
+
+def test_a_metric_that_is_not_a_number_is_said():
+    model = net()
+    metric = lambda out: out[:, 0].where(torch.tensor([True, False, True]), torch.nan)  # noqa: E731
+    options = {"at": "0", "over": "units", "change": edits.zero(), "metric": metric}
+    result = interp.sweep(model, X, **options)
+    assert result.notes == ("the metric of base is NaN in 1 of 3 rows: left out",)
+    assert "the metric of base is NaN in 1 of 3 rows" in repr(result)
+    assert result.floor == result.floor
+    assert not result.mean.isnan().any()
+
+
+def test_a_batch_without_rows_is_refused():
+    with pytest.raises(SweepError, match="`base` must have at least one row"):
+        zeroed(net(), ["0"], base=X[:0])

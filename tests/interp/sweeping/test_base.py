@@ -43,7 +43,7 @@ def test_a_model_that_takes_one_size_of_batch_runs_cell_by_cell():
             return self.layer(x).reshape(2, 4)
 
     base = based(Fixed(), torch.ones(2, 3), lambda o: o[:, 0], at="layer")
-    assert base.mixed.startswith("a batch of two copies failed (RuntimeError: shape")
+    assert base.mixed.startswith("a batch of several copies failed (RuntimeError: shape")
     assert base.whole == base.mixed
     whole = based(nn.Sequential(nn.Linear(3, 4)), torch.ones(5, 3), lambda o: o.sum(0), at="0")
     assert whole.mixed == "no input has 4 rows, as many as the metric has numbers"
@@ -56,7 +56,7 @@ def test_a_source_of_the_same_shape_runs_beside_the_base():
     model.register_forward_pre_hook(lambda _, args: calls.append(len(args[0])))
     x, source = torch.randn(2, 2, 3)
     base = based(model, x, lambda o: o[:, 0], "1", source)
-    assert calls == [2, 4]
+    assert calls == [2, 6]
     assert base.mixed == ""
     with torch.no_grad():
         torch.testing.assert_close(base.beside.values["1"][0], model[:2](source))

@@ -21,15 +21,22 @@ def test_inputs_are_repeated_where_they_have_rows():
     assert three.kwargs["mask"] is inputs.kwargs["mask"]
     assert three.kwargs["n"] == 4
     beside = beside_another(inputs, 2, 0)
-    assert beside.args[0].tolist() == [[0, 1, 2], [3, 4, 5], [2, 1, 0], [5, 4, 3]]
+    assert beside.args[0].tolist() == [
+        [2, 1, 0],
+        [5, 4, 3],
+        [0, 1, 2],
+        [3, 4, 5],
+        [2, 1, 0],
+        [5, 4, 3],
+    ]
 
 
 def test_others_stand_beside_inputs_only_where_no_more_than_rows_differ():
     x, y, mask = torch.zeros(2, 3), torch.ones(2, 3), torch.ones(3)
     both = beside(Inputs((x,), {"mask": mask}), Inputs((y,), {"mask": mask.clone()}), 2, 0)
-    assert both.args[0].tolist() == [*x.tolist(), *y.tolist()]
+    assert both.args[0].tolist() == [*y.tolist(), *x.tolist(), *y.tolist()]
     assert both.kwargs["mask"] is mask
-    assert beside(Inputs((x,)), Inputs((y,)), 3, 1).args[0].shape == (2, 6)
+    assert beside(Inputs((x,)), Inputs((y,)), 3, 1).args[0].shape == (2, 9)
     for one, other in (
         (Inputs((x,)), Inputs((y[:, :2],))),
         (Inputs((x,)), Inputs((y.double(),))),
@@ -42,12 +49,12 @@ def test_others_stand_beside_inputs_only_where_no_more_than_rows_differ():
         assert beside(one, other, 2, 0) is None
 
 
-def test_the_dimension_that_doubles_counts_rows():
+def test_the_dimension_that_grows_with_the_copies_counts_rows():
     one = {"a": torch.ones(2, 3), "b": (torch.ones(4, 2), torch.ones(5))}
-    two = {"a": torch.ones(4, 3), "b": (torch.ones(4, 4), torch.ones(5))}
+    two = {"a": torch.ones(6, 3), "b": (torch.ones(4, 6), torch.ones(5))}
     assert row_dims(one, two) == (0, 1, None)
-    assert row_dims(torch.ones(2, 2), torch.ones(4, 4)) is None
-    assert row_dims(torch.ones(2), torch.ones(3)) is None
+    assert row_dims(torch.ones(2, 2), torch.ones(6, 6)) is None
+    assert row_dims(torch.ones(2), torch.ones(4)) is None
     assert row_dims(torch.ones(2), torch.ones(2, 2)) is None
     assert row_dims(torch.ones(2), (torch.ones(2), torch.ones(2))) is None
 

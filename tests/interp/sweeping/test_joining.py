@@ -109,7 +109,7 @@ def test_an_error_of_the_models_own_is_not_hidden(texts):
     model = Chain(alone).double()
 
     def metric(out):
-        if len(out) > 6:
+        if len(out) > 9:  # more than the three copies of the base run
             raise ZeroDivisionError("of the metric")
         return out[:, -1].sum(-1)
 

@@ -1,4 +1,7 @@
-"""Maps over pictures: a slider sets the map's share, and the raw map stands beside it."""
+"""Maps over pictures: a slider sets the map's share, and the raw map stands beside it.
+
+Where the map is near zero, the picture is seen through it.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,13 @@ from typing import Any, Final
 import numpy as np
 
 from nethook.drawing.data import Floats, Spec
-from nethook.drawing.palette import DIVERGING
+from nethook.drawing.palette import DIVERGING, DIVERGING_OVER
 from nethook.drawing.stills.pixels import data_uri
 from nethook.text.escape import plotly_text, shorten
 
 _WIDE: Final = 360  # pixels of a picture
 _GAP: Final = 34  # between two rows
-_SHARE: Final = 0.6  # of the map, before the slider is moved
+_SHARE: Final = 0.8  # of the map, before the slider is moved
 _ABOVE, _BELOW = 64, 84
 
 
@@ -56,7 +59,8 @@ def overlay_spec(
             if side == 0:
                 data.append(_image(picture) | where)
                 over.append(len(data))
-            data.append(_map(one, height, width, _SHARE if side == 0 else 1.0) | where)
+            colours = _seen_through(most) if side == 0 else {"coloraxis": "coloraxis"}
+            data.append(_map(one, height, width) | colours | where)
             layout["annotations"].append({
                 "text": plotly_text(shorten(name if side == 0 else "the map alone", 40)),
                 "showarrow": False, "xref": "paper", "yref": "paper", "x": domain[0],
@@ -76,7 +80,15 @@ def _image(picture: Floats) -> dict[str, Any]:
     return {"type": "image", "source": data_uri(pixels), "hoverinfo": "skip"}
 
 
-def _map(one: Floats, height: int, width: int, opacity: float) -> dict[str, Any]:
+def _seen_through(most: float) -> dict[str, Any]:
+    """The colours of a map over a picture."""
+    return {
+        "colorscale": DIVERGING_OVER, "zmin": -most, "zmax": most, "showscale": False,
+        "opacity": _SHARE,
+    }  # fmt: skip
+
+
+def _map(one: Floats, height: int, width: int) -> dict[str, Any]:
     """A map as large as the picture, its cells as large as they are."""
     down, across = height / one.shape[0], width / one.shape[1]
     rows, columns = np.indices(one.shape)
@@ -86,8 +98,6 @@ def _map(one: Floats, height: int, width: int, opacity: float) -> dict[str, Any]
         "x": (np.arange(one.shape[1]) + 0.5) * across - 0.5,
         "y": (np.arange(one.shape[0]) + 0.5) * down - 0.5,
         "customdata": np.stack([rows, columns], axis=-1),
-        "coloraxis": "coloraxis",
-        "opacity": opacity,
         "hovertemplate": "row %{customdata[0]}, column %{customdata[1]}: %{z:.4~g}<extra></extra>",
     }
 

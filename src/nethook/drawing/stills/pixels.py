@@ -21,16 +21,17 @@ def coloured(
 
     Arguments:
         values: numbers.
-        scale: colours at fractions, as Plotly has them: `[[0, "#440154"], …, [1, "#fde725"]]`.
+        scale: colours at fractions, as Plotly has them: `[[0, "#440154"], …, [1, "#fde725"]]`, or
+            `"rgba(68,1,84,0.5)"` where something is seen through.
         low, high: the values of the first and the last colour; beyond them these two stay.
     """
     stops = np.array([float(stop) for stop, _ in scale])
-    colours = np.array([_rgb(str(colour)) for _, colour in scale], dtype=float)
+    colours = np.array([_rgba(str(colour)) for _, colour in scale], dtype=float)
     there = np.isfinite(values)
     parts = (np.where(there, values, low) - low) / ((high - low) or 1.0)
-    channels = [np.interp(parts, stops, colours[:, channel]) for channel in range(3)]
-    opacity = np.where(there, 255.0, 0.0)
-    pixels: Pixels = np.rint(np.stack([*channels, opacity], axis=-1)).astype(np.uint8)
+    channels = [np.interp(parts, stops, colours[:, channel]) for channel in range(4)]
+    channels[3] = np.where(there, channels[3], 0.0)
+    pixels: Pixels = np.rint(np.stack(channels, axis=-1)).astype(np.uint8)
     return pixels
 
 
@@ -55,6 +56,8 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def _rgb(colour: str) -> tuple[int, int, int]:
-    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
-    return red, green, blue
+def _rgba(colour: str) -> tuple[float, ...]:
+    if colour.startswith("rgba("):
+        *channels, opacity = (float(part) for part in colour[5:-1].split(","))
+        return *channels, 255 * opacity
+    return *(int(colour[start : start + 2], 16) for start in (1, 3, 5)), 255

@@ -31,6 +31,8 @@ _ON_A_MODULE = {
 _NAMES = tuple(table for name, options in _ON_A_MODULE.items() for table in (name, *options))
 _tables_of = itemgetter(*_NAMES)
 _NOTHING: dict[Any, Any] = {}
+_TABLES_OF_TENSORS = tuple(HOOKS_OF_TENSORS.values())
+_NONE = [_NOTHING for _ in _TABLES_OF_TENSORS]
 
 
 class HooksOfModule:
@@ -80,11 +82,15 @@ class HooksOfTensor:
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self._tensor = tensor
-        self._contents = [dict(table or _NOTHING) for table in _hooks_of(tensor)]
+        tables = _hooks_of(tensor)
+        self._contents = [dict(table or _NOTHING) for table in tables] if any(tables) else _NONE
 
     def put_back(self) -> None:
         """As they were."""
-        for before, table in zip(self._contents, _hooks_of(self._tensor), strict=True):
+        tables = _hooks_of(self._tensor)
+        if not any(tables):
+            return
+        for before, table in zip(self._contents, tables, strict=True):
             if table:
                 kept = _kept(before, table)
                 if kept is not None:
@@ -92,7 +98,7 @@ class HooksOfTensor:
 
 
 def _hooks_of(tensor: torch.Tensor) -> list[Table | None]:
-    return [hooks_of(tensor) for hooks_of in HOOKS_OF_TENSORS.values()]
+    return [hooks_of(tensor) for hooks_of in _TABLES_OF_TENSORS]
 
 
 def _is_ours(hook: object) -> bool:

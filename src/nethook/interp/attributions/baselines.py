@@ -11,8 +11,8 @@ from nethook.addresses.inputs import Inputs, as_inputs
 from nethook.addresses.nested import replace, tensors
 from nethook.errors import OptionError
 from nethook.interp.attributions.subject import Subject, recorded
+from nethook.interp.devices import moved_inputs
 from nethook.interp.results.places import FEATURES, PIXELS, SIGNAL
-from nethook.interp.sweeping.sweep import moved_inputs
 
 _EXAMPLES = (
     "baseline=0, baseline=data.mean(0), a tensor of the value's shape, or at a site the inputs of "

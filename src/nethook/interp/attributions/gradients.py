@@ -10,7 +10,7 @@ from torch import nn
 from nethook.addresses.patterns import Pattern
 from nethook.extracting.progress import Bar
 from nethook.interp.attributions.batches import gradients_of_variants, rows_per_run, runs_of
-from nethook.interp.attributions.subject import Subject, subject
+from nethook.interp.attributions.subject import Subject, check_gradient, subject
 from nethook.interp.attributions.targets import Given
 from nethook.interp.results.attribution import Attribution
 
@@ -69,10 +69,9 @@ def gradient(study: Subject, progress: bool | None, label: str = "gradients") ->
     if study.graph is not None:
         leaf, scores = study.graph
         study.graph = None
-        whole: Sequence[torch.Tensor | None] = (
-            torch.autograd.grad(scores.sum(), leaf, allow_unused=True)
-            if scores.requires_grad
-            else [None]
+        check_gradient(scores)
+        whole: Sequence[torch.Tensor | None] = torch.autograd.grad(
+            scores.sum(), leaf, allow_unused=True
         )
         return torch.zeros_like(leaf) if whole[0] is None else whole[0]
     per_run = rows_per_run(study, study.rows)

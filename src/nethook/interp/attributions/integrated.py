@@ -197,9 +197,18 @@ def above_tolerance(
     name: str, delta: torch.Tensor, tol: float | None, effort: str, option: str
 ) -> tuple[str, ...]:
     """A note, and a warning, where rows are above the tolerance."""
-    above = 0 if tol is None else int((~(delta.abs() <= tol)).sum())
-    if not above:
-        return ()
-    note = f"{above} of {len(delta)} rows are above tol={tol:g} at {effort}"
-    warnings.warn(f"{name}: {note}; raise {option}.", stacklevel=3)
-    return (note,)
+    notes: list[tuple[str, str]] = []
+    without = int((~delta.isfinite()).sum())
+    if without:
+        note = (
+            f"in {without} of {len(delta)} rows the target is NaN or infinite, for the input or "
+            "for the baseline"
+        )
+        notes.append((note, "give another target, or leave these rows out"))
+    above = 0 if tol is None else int((delta.isfinite() & (delta.abs() > tol)).sum())
+    if above:
+        note = f"{above} of {len(delta)} rows are above tol={tol:g} at {effort}"
+        notes.append((note, f"raise {option}"))
+    for note, advice in notes:
+        warnings.warn(f"{name}: {note}; {advice}.", stacklevel=3)
+    return tuple(note for note, _ in notes)

@@ -15,16 +15,15 @@ from nethook.addresses.nested import map_tensors, replace, tensors
 from nethook.addresses.paths import Path
 from nethook.addresses.patterns import Pattern
 from nethook.errors import OptionError
-from nethook.extracting.features import home
 from nethook.hooks.autograd.lazy_copy import cheap_copy
 from nethook.hooks.layouts.fused import layer_by_layer
 from nethook.interp.attributions.targets import Given, Target
+from nethook.interp.devices import device_of, moved_inputs
 from nethook.interp.estimates.gradients import weights_frozen
 from nethook.interp.estimates.points import Point, attach
 from nethook.interp.estimates.sites import module_points
 from nethook.interp.results.attribution import Attribution
 from nethook.interp.results.places import PIXELS, SIGNAL, kind_of
-from nethook.interp.sweeping.sweep import moved_inputs
 from nethook.restoring.copies import own_inputs
 from nethook.restoring.unchanged import unchanged
 
@@ -132,6 +131,7 @@ class Subject:
         with torch.enable_grad():
             leaf = values.detach().clone().requires_grad_()
             scores = self.target.of(self.call(leaf, which), which, self.rows)
+            check_gradient(scores)
             found: Sequence[torch.Tensor | None] = torch.autograd.grad(
                 scores.sum(), leaf, allow_unused=True
             )
@@ -153,6 +153,16 @@ class Subject:
         )
 
 
+def check_gradient(scores: torch.Tensor) -> None:
+    """Refuses a target without a gradient, whose attributions would be zero without a word."""
+    if not scores.requires_grad:
+        raise OptionError(
+            "`target` must have a gradient; got one that is computed without: by argmax or another "
+            "whole number, .detach() or torch.no_grad, or not from this value at all. Give a score "
+            "(target=3), or study it without gradients: interp.occlusion, interp.shapley."
+        )
+
+
 _NO_VALUES: Final = torch.empty(0)
 
 
@@ -165,7 +175,7 @@ def subject(
     With `graph`, that run can be differentiated, unless the batch is large.
     """
     wanted = Target(target)
-    inputs = moved_inputs(x, home(model))
+    inputs = moved_inputs(x, device_of(model))
     # Each call gets tensors of its own, so those that were given need not be kept to be put back.
     others = map_tensors(lambda _: _NO_VALUES, (inputs.args, dict(inputs.kwargs)))
     with (

@@ -54,7 +54,7 @@ class CKA(Result):
         return token_grid(
             "How alike layers represent the data (CKA)", self.sites_a, self.sites_b, shown,
             texts=[[f"{value:.2f}" for value in row] for row in shown.tolist()], unit="CKA",
-            axes=("a", "b"),
+            axes=("model_a", "model_b"),
         )  # fmt: skip
 
     def table(self) -> Table:

@@ -14,13 +14,12 @@ from torch import nn
 from nethook.drawing.data import Spec
 from nethook.editing.scope import edit
 from nethook.errors import OptionError
-from nethook.extracting.features import home
 from nethook.extracting.progress import Bar
 from nethook.interp.batches import rows_of
+from nethook.interp.devices import device_of, moved_inputs
 from nethook.interp.estimates.gradients import numbers
 from nethook.interp.results.result import Result
 from nethook.interp.results.statistics import interval_over_rows, mean_over_rows
-from nethook.interp.sweeping.sweep import moved_inputs
 from nethook.restoring.copies import own_inputs
 from nethook.restoring.unchanged import unchanged
 from nethook.text.table import Table
@@ -79,7 +78,7 @@ def steering_curve(
     """The metric of a forward under each strength; at 0 nothing is edited."""
     if not strengths:
         raise OptionError("`strengths` must have at least one number; got none.")
-    given = moved_inputs(inputs, home(model))
+    given = moved_inputs(inputs, device_of(model))
     values = []
     bar = Bar(len(strengths), 0, shown=progress, label="steering", unit="rows")
     with unchanged(model, given, evaluation=True), torch.no_grad(), bar:

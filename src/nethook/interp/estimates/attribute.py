@@ -15,6 +15,7 @@ from nethook.errors import OptionError
 from nethook.hooks.layouts.fused import layer_by_layer
 from nethook.interp.attention.heads import heads
 from nethook.interp.attention.roles import roles
+from nethook.interp.devices import device_of
 from nethook.interp.estimates.cells import cells_of, read_axes, token_columns
 from nethook.interp.estimates.effects import effects
 from nethook.interp.estimates.estimate import Estimate, Study
@@ -83,6 +84,7 @@ def attribute(
     if steps > 1 and drop:
         raise OptionError("`steps` and `drop` exclude each other: give one of them.")
     given, other = as_inputs(base), as_inputs(source)
+    device_of(model)  # an error where it has no values
     columns = token_columns(model, given) if "positions" in axes else None
     if columns is not None and not _same(columns, token_columns(model, other)):
         raise OptionError(

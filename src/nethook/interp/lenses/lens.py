@@ -23,6 +23,7 @@ from nethook.errors import NoSuchSiteError, OptionError
 from nethook.hooks.layouts.fused import layer_by_layer
 from nethook.interp.attention.roles import roles
 from nethook.interp.batches import rows_of
+from nethook.interp.devices import device_of
 from nethook.interp.results.result import Result
 from nethook.interp.rows import repeat_rows
 from nethook.restoring.copies import own_inputs
@@ -195,6 +196,7 @@ def lens(
     the last are answered and do not run.
     """
     given = as_inputs(inputs)
+    device_of(model)  # an error where it has no values
     if rows is not None and (type(rows) is not int or rows < 1):
         raise OptionError(f"`rows` must be a positive number of layers, or None; got {rows!r}.")
     with unchanged(model, given, evaluation=True), torch.no_grad(), layer_by_layer():
@@ -245,6 +247,13 @@ def suffix(
 ) -> torch.Tensor:  # fmt: skip
     """The rest of the model behind `last`, on several values as one batch: (values, rows, …)."""
     count, batch = len(values), _rows(given, values[0])
+    shapes = {tuple(value.shape) for value in values}
+    if len(shapes) > 1:
+        listed = ", ".join(map(str, sorted(shapes)[:4]))
+        raise OptionError(
+            f"`at` must name layers that return values of one shape, which the last of them takes; "
+            f"got {listed}. Name the blocks, or leave `at` out."
+        )
 
     def put(value: Any) -> Any:
         path, first = tensors(value)[0]

@@ -64,7 +64,7 @@ def attribution_spec(
     result: Shown, names: Any, row: int | None, images: torch.Tensor | None
 ) -> Spec:
     """The figure of an attribution, by what its places are."""
-    title = result.method + (f" of {result.at}" if result.at else "")
+    title = capital(result.method) + (f" of {result.at}" if result.at else "")
     if row is not None and not -len(result.score) <= row < len(result.score):
         raise OptionError(f"`row` must be one of {len(result.score)} rows; got {row!r}.")
     if result.kind == PIXELS:
@@ -100,6 +100,11 @@ def attribution_spec(
         f"a figure needs pixels, tokens, samples or features; values of {result.values.ndim} "
         "dimensions have none. Draw `values` yourself."
     )
+
+
+def capital(title: str) -> str:
+    """A title with a capital at its beginning; the rest is as it was."""
+    return title[:1].upper() + title[1:]
 
 
 def overlaid(images: torch.Tensor | None, maps: torch.Tensor, title: str, row: int | None) -> Spec:

@@ -157,6 +157,7 @@ class Sweep:
     def spec(self, tokens: Sequence[str] | None = None, *, row: int | None = None) -> Spec:
         """The figure as plain data."""
         from nethook.drawing.studies.causes import causes_spec
+        from nethook.interp.results.looks import capital
 
         if tokens is not None and len(tokens) < len(self.cells):
             raise OptionError(
@@ -166,7 +167,7 @@ class Sweep:
         shown = self.mean if row is None else self.effect[..., row].double()
         low, high = self.interval() if row is None else (None, None)
         return causes_spec(
-            title=self._title(),
+            title=capital(self._title()),
             sites=self.sites,
             cells=tuple(tokens[: len(self.cells)]) if tokens is not None else self.cells,
             over=self.over,

@@ -15,13 +15,12 @@ from nethook.addresses.inputs import Inputs
 from nethook.drawing.data import Spec
 from nethook.editing.catalogue import swap_subspace
 from nethook.errors import OptionError
-from nethook.extracting.features import home
 from nethook.extracting.progress import Bar
 from nethook.interp.batches import rows_of, some_rows
+from nethook.interp.devices import device_of, moved_inputs
 from nethook.interp.lenses.lens import logits_of
 from nethook.interp.results.result import Result
 from nethook.interp.subspaces.interchange import interchanged, orthonormal, site_value
-from nethook.interp.sweeping.sweep import moved_inputs
 from nethook.restoring.randomness import random_states_unchanged
 from nethook.restoring.unchanged import unchanged
 from nethook.text.table import Table
@@ -126,7 +125,7 @@ def das(
 
     Cost: three times `steps` forwards and backwards behind the site, and one run of the sources.
     """
-    given = [moved_inputs(each, home(model)) for each in (base, source)]
+    given = [moved_inputs(each, device_of(model)) for each in (base, source)]
     count = rows_of(given[0])
     if rows_of(given[1]) != count or tuple(labels.shape) != (count,) or count < 4:
         raise OptionError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import nn
@@ -18,12 +18,14 @@ from nethook.editing.tokens import plain_tokens
 from nethook.errors import SweepError
 from nethook.interp.sweeping.answering import why_hooked, why_opaque
 from nethook.interp.sweeping.batches import (
+    COPIES,
     Dims,
     Layout,
     beside,
     beside_another,
     close,
     mapped_inputs,
+    noise_of,
     repeated_inputs,
     row_dims,
     split_cells,
@@ -35,6 +37,7 @@ from nethook.interp.sweeping.start import SameStart
 from nethook.restoring.randomness import devices_in_use
 
 Metric = Callable[[Any], torch.Tensor]
+MIXED: Final = "rows of a batch depend on each other"
 _DIMS_OF_INPUTS = (0, 1)  # along which the rows of inputs may be
 _FAR = 0.01  # of the base's metric: a source as far from it shows whether rows mix
 
@@ -50,8 +53,8 @@ class Beside:
 class BaseRun:
     """One run of a model on the base, and a second one that shows how rows are laid out.
 
-    In the second one the base stands beside `source` where that has its shape, or else beside a
-    changed copy of itself.
+    In the second one the base stands between two copies of `source` where that has its shape, or
+    else of itself with changes.
     """
 
     def __init__(
@@ -68,10 +71,11 @@ class BaseRun:
         kept = mapped_inputs(torch.clone, inputs)
         with self.start.observed(inputs):
             self.recording, once = self._recorded(inputs)
-        self.seconds = once, once  # of the base alone, and of two copies
+        self.seconds = once, once  # of the base alone, and between two others
         if self.start.writes_inputs:
             self.inputs = kept
         self.metric = self.checked(self.recording.output)
+        self.noise = noise_of(self.recording.output)
         self.rows = len(self.metric)
         self.sites = found_sites(wanted, self.recording, inputs)
         self.layout = Layout()
@@ -97,7 +101,7 @@ class BaseRun:
         )
         return recording, _now() - begun
 
-    def _doubled(self, inputs: Inputs) -> Recording:
+    def _run_of_several(self, inputs: Inputs) -> Recording:
         recording, took = self._recorded(inputs)
         self.seconds = self.seconds[0], took
         return recording
@@ -134,8 +138,10 @@ class BaseRun:
                 f"`metric` must return one number per row of the batch, a tensor of shape (rows,); "
                 f"got {what}. Leave out the mean or sum over rows: statistics need every row."
             )
-        if not numbers.is_floating_point():
-            numbers = numbers.float()
+        if not len(numbers):
+            raise SweepError("`base` must have at least one row; the metric of base is empty.")
+        if not numbers.is_floating_point() or numbers.itemsize < 4:
+            numbers = numbers.float()  # of halves, differences would be rounded
         return numbers.detach().cpu()
 
     def numbers(self, output: Any, copies: int) -> torch.Tensor:
@@ -174,12 +180,12 @@ class BaseRun:
                 if source is not None and self._stands_beside(source, dim):
                     self.layout.inputs = dim
                     return ""
-                doubled = self._doubled(beside_another(self.inputs, self.rows, dim))
-                why, _ = self._read_rows(doubled)
+                several = self._run_of_several(beside_another(self.inputs, self.rows, dim))
+                why, _ = self._read_rows(several)
             except SweepError:
                 raise
-            except Exception as error:  # of the model's or the metric's, for a batch of two
-                why = f"a batch of two copies failed ({type(error).__name__}: {error})"
+            except Exception as error:  # of the model's or the metric's, for such a batch
+                why = f"a batch of several copies failed ({type(error).__name__}: {error})"
             if not why:
                 self.layout.inputs = dim
                 return ""
@@ -190,11 +196,11 @@ class BaseRun:
         joined = beside(self.inputs, source, self.rows, dim)
         if joined is None:
             return False
-        doubled = self._doubled(joined)
-        why, both = self._read_rows(doubled)
-        if why or both is None:
+        several = self._run_of_several(joined)
+        why, every = self._read_rows(several)
+        if why or every is None:
             return False
-        metric = both[self.rows :]
+        metric = every[: self.rows]
         # A source that is nearly the base would hardly show in it, even if rows were mixed.
         if not (metric - self.metric).abs().max() > _FAR * self.metric.abs().max():
             return False
@@ -208,38 +214,37 @@ class BaseRun:
                 return False
             paths = [path for path, _ in tensors(site.called.outputs[0])]
             batch = dims[paths.index(site.path)]
-            both_of = [site.tensor(output) for output in doubled.calls[site.address].outputs]
+            all_of = [site.tensor(output) for output in several.calls[site.address].outputs]
             values[site.address] = [
-                value if batch is None else value.narrow(batch, self.rows, self.rows)
-                for value in both_of
+                value if batch is None else value.narrow(batch, 0, self.rows) for value in all_of
             ]
         self.beside = Beside(values, metric)
         return True
 
-    def _read_rows(self, doubled: Recording) -> tuple[str, torch.Tensor | None]:
-        """Why rows cannot share a batch, and the metric of a batch of two."""
+    def _read_rows(self, several: Recording) -> tuple[str, torch.Tensor | None]:
+        """Why rows cannot share a batch, and the metric of a batch of several copies."""
         self.layout.dims = {}
         for address, called in self.recording.calls.items():
-            twin = doubled.calls.get(address)
+            twin = several.calls.get(address)
             if twin is None or len(twin.outputs) != len(called.outputs):
                 continue
             each = [row_dims(*pair) for pair in zip(called.outputs, twin.outputs, strict=True)]
             if all(dims is not None and dims == each[0] for dims in each):
                 self.layout.dims[address] = each[0] or ()
-        dims = row_dims(self.recording.output, doubled.output)
-        both = self._both(doubled.output, dims)
-        if both is None:
-            return "the metric of a batch of two copies has another number of rows", None
-        if not close(both[: self.rows], self.metric):
+        dims = row_dims(self.recording.output, several.output)
+        every = self._every(several.output, dims)
+        if every is None:
+            return "the metric of a batch of several copies has another number of rows", None
+        if not close(every[self.rows : 2 * self.rows], self.metric, self.noise):
             self.layout.dims = {}
-            return "rows of a batch depend on each other", None
-        return "", both
+            return MIXED, None
+        return "", every
 
-    def _both(self, output: Any, dims: Dims | None) -> torch.Tensor | None:
-        """The metric of two copies: of both at once, or else of each by itself."""
+    def _every(self, output: Any, dims: Dims | None) -> torch.Tensor | None:
+        """The metric of several copies: of all at once, or else of each by itself."""
         try:
             at_once = self.checked(output)
-            if len(at_once) == 2 * self.rows:
+            if len(at_once) == COPIES * self.rows:
                 self.layout.output = None
                 return at_once
         except Exception:
@@ -247,7 +252,7 @@ class BaseRun:
         if dims is None:
             return None
         self.layout.output = dims
-        parts = [self.checked(split_cells(output, dims, n, self.rows)) for n in range(2)]
+        parts = [self.checked(split_cells(output, dims, n, self.rows)) for n in range(COPIES)]
         return torch.cat(parts) if all(len(part) == self.rows for part in parts) else None
 
     # -- sites --------------------------------------------------------------------------------
@@ -265,7 +270,7 @@ class BaseRun:
             if not self.mixed:
                 raise SweepError(
                     f"the value at {site.address!r} has no rows of the batch: its shape "
-                    f"{tuple(value.shape)} is the same for twice the rows. Choose another site."
+                    f"{tuple(value.shape)} is the same for more rows. Choose another site."
                 )
         fits = [dim for dim in range(value.ndim) if value.shape[dim] == self.rows]
         return fits[0] if fits else 0

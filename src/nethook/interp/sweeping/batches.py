@@ -1,14 +1,15 @@
 """Several copies of a batch as one: which dimension of what counts rows, and whether rows mix.
 
-Nothing is declared. The base is run once more beside the source or a changed copy of itself: the
-dimension whose length has doubled counts rows, and the first half must be as it was.
+Nothing is declared. The base is run once more between two copies of the source, or of itself with
+changes: the dimension that is three times as long counts rows, and the base must be as it was. It
+stands in the middle because rows may depend on the first of a batch, or on the last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -16,6 +17,9 @@ from nethook.addresses.inputs import Inputs
 from nethook.addresses.nested import map_tensors, tensors
 from nethook.torch_private import version_of
 
+COPIES: Final = 3  # in the run that shows how rows are laid out; the base is the second
+_NOISE = 1e-4
+_OF_PRECISION = 8  # roundings to a half that may add up: 0.06 of a bfloat16
 _PLAIN = (type(None), bool, int, float, str)
 
 Dims = tuple[int | None, ...]
@@ -60,7 +64,7 @@ def repeated(tensor: torch.Tensor, dim: int | None, copies: int) -> torch.Tensor
 
 
 def beside_another(inputs: Inputs, rows: int, dim: int) -> Inputs:
-    """The inputs, and after them a changed copy: reversed texts, other numbers."""
+    """The inputs between two copies with changes: reversed texts, other numbers."""
 
     def joined(tensor: torch.Tensor) -> torch.Tensor:
         if not has_rows(tensor, rows, dim):
@@ -70,13 +74,13 @@ def beside_another(inputs: Inputs, rows: int, dim: int) -> Inputs:
             other = tensor.flip(-1) * 0.5 + 0.1
         elif tensor.ndim > 1 and tensor.dtype != torch.bool:
             other = tensor.flip(-1)
-        return torch.cat([tensor, other], dim)
+        return torch.cat([other, tensor, other], dim)
 
     return mapped_inputs(joined, inputs)
 
 
 def beside(inputs: Inputs, other: Inputs, rows: int, dim: int) -> Inputs | None:
-    """The inputs, and after them others; None where these differ in more than the rows."""
+    """The inputs between others, twice; None where these differ in more than the rows."""
     ones, twos = ((given.args, dict(given.kwargs)) for given in (inputs, other))
     mine, theirs = tensors(ones), tensors(twos)
     if [path for path, _ in mine] != [path for path, _ in theirs] or _rest(ones) != _rest(twos):
@@ -91,7 +95,7 @@ def beside(inputs: Inputs, other: Inputs, rows: int, dim: int) -> Inputs | None:
 
     def joined(_: torch.Tensor) -> torch.Tensor:
         one, two = next(each)
-        return torch.cat([one, two], dim) if has_rows(one, rows, dim) else one
+        return torch.cat([two, one, two], dim) if has_rows(one, rows, dim) else one
 
     return mapped_inputs(joined, inputs)
 
@@ -105,9 +109,9 @@ def _rest(value: Any) -> Any:
     return map_tensors(lambda _: None, value, known)
 
 
-def row_dims(alone: Any, doubled: Any) -> Dims | None:
-    """The dimension of rows of each tensor, from a run with twice the rows; None: it is unclear."""
-    ones, twos = [t for _, t in tensors(alone)], [t for _, t in tensors(doubled)]
+def row_dims(alone: Any, several: Any) -> Dims | None:
+    """The dimension of rows of each tensor, from a run of several copies; None: it is unclear."""
+    ones, twos = [t for _, t in tensors(alone)], [t for _, t in tensors(several)]
     if len(ones) != len(twos):
         return None
     dims: list[int | None] = []
@@ -115,7 +119,7 @@ def row_dims(alone: Any, doubled: Any) -> Dims | None:
         if one.ndim != two.ndim:
             return None
         differ = [dim for dim in range(one.ndim) if one.shape[dim] != two.shape[dim]]
-        if len(differ) > 1 or any(two.shape[dim] != 2 * one.shape[dim] for dim in differ):
+        if len(differ) > 1 or any(two.shape[dim] != COPIES * one.shape[dim] for dim in differ):
             return None
         dims.append(differ[0] if differ else None)
     return tuple(dims)
@@ -163,10 +167,16 @@ def versions(value: Any) -> tuple[int, ...]:
     return tuple(version_of(t) for _, t in tensors(value) if not t.is_inference())
 
 
-def close(one: torch.Tensor, two: torch.Tensor) -> bool:
+def noise_of(output: Any) -> float:
+    """How far numbers from what a model returned may be off, as a part of them."""
+    kinds = {tensor.dtype for _, tensor in tensors(output) if tensor.is_floating_point()}
+    return max([_NOISE, *(_OF_PRECISION * torch.finfo(kind).eps for kind in kinds)])
+
+
+def close(one: torch.Tensor, two: torch.Tensor, noise: float = _NOISE) -> bool:
     """Whether numbers are the same but for the noise of other kernels for other batch sizes."""
     if one.shape != two.shape:
         return False
     one, two = one.double(), two.double()
     scale = max(float(one.abs().nan_to_num(posinf=0).max()), 1e-30) if one.numel() else 1.0
-    return torch.allclose(one, two, rtol=1e-4, atol=1e-4 * scale, equal_nan=True)
+    return torch.allclose(one, two, rtol=noise, atol=noise * scale, equal_nan=True)

@@ -10,6 +10,7 @@ import torch
 
 from nethook.addresses.nested import tensors
 from nethook.interp.sweeping.base import BaseRun
+from nethook.interp.sweeping.batches import COPIES
 from nethook.interp.sweeping.runner import Place
 
 _MOST = 256
@@ -21,7 +22,7 @@ _SHARE_OF_MEMORY = 0.25
 
 
 def chosen_rows(base: BaseRun, cells: int, of_a_site: int, *, joining: bool = False) -> int:
-    """How many of so many cells share a run: from what one and two copies of the base took.
+    """How many of so many cells share a run: from what one copy of the base and several took.
 
     A run takes `fixed + copies * each` seconds; so many copies that what is fixed is small beside
     them, as long as they fit into memory. With `joining`, cells of several sites share a run at no
@@ -29,8 +30,8 @@ def chosen_rows(base: BaseRun, cells: int, of_a_site: int, *, joining: bool = Fa
     """
     if base.mixed:
         return 1
-    one, two = base.seconds
-    each = two - one
+    one, several = base.seconds
+    each = (several - one) / (COPIES - 1)
     fixed = max(one - max(each, 0.0), 0.0)
     enough = _MOST if each <= 0 else math.ceil(_OVERHEAD * fixed / each)
     # Where cells of several sites share a run, only what comes before the first is answered: that

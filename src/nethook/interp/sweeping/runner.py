@@ -154,7 +154,7 @@ class Runner:
             raise
         except Exception:  # of shapes that do not fit; another one comes again without joining
             return None
-        return numbers if close(numbers[-1], base.metric) else None
+        return numbers if close(numbers[-1], base.metric, base.noise) else None
 
     def _measured(self, plan: _Plan) -> torch.Tensor:
         base = self._base

@@ -5,20 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from nethook.addresses.inputs import Inputs, as_inputs
+from nethook.addresses.inputs import Inputs
 from nethook.addresses.tree import Tree
 from nethook.errors import SweepError
-from nethook.extracting.features import home, moved
 from nethook.extracting.progress import Bar
 from nethook.hooks.layouts.fused import layer_by_layer
+from nethook.interp.devices import device_of, moved_inputs
 from nethook.interp.results.sweep import Sweep
-from nethook.interp.sweeping.base import BaseRun
+from nethook.interp.sweeping.base import MIXED, BaseRun
+from nethook.interp.sweeping.batches import close
 from nethook.interp.sweeping.cells import Over, check_over
 from nethook.interp.sweeping.changes import Change, as_change
 from nethook.interp.sweeping.chunks import chosen_rows, chunked
@@ -82,7 +84,7 @@ def sweep(
     if rows is not None and (type(rows) is not int or rows < 1):
         raise SweepError(f"`rows` must be a positive number of cells; got {rows!r}.")
     kind = check_over(over)
-    device = home(model)
+    device = device_of(model)
     study = _Study(model, device, moved_inputs(base, device), at, over, as_change(change), metric)
     # Heads are inside torch's own layers, which may otherwise run as one kernel.
     whole = layer_by_layer() if kind == "heads" else nullcontext()
@@ -92,10 +94,38 @@ def sweep(
         )
 
 
-def moved_inputs(given: object, device: torch.device | None) -> Inputs:
-    """Inputs on the device of the model, where that is a single one."""
-    inputs = as_inputs(given)
-    return Inputs(moved(inputs.args, device), moved(dict(inputs.kwargs), device))
+@dataclass
+class _SoFar:
+    """What was measured, (sites, cells, rows), and which cells are done, (sites, cells)."""
+
+    values: torch.Tensor
+    done: torch.Tensor
+    rows: int  # cells that share a run
+    floor: float = 0.0
+    runs: int = 0
+    kept: Kept | None = None
+
+    def begin_again(self) -> None:
+        """Nothing is measured; one cell per run."""
+        self.values.fill_(torch.nan)
+        self.done.fill_(False)
+        self.rows, self.floor = 1, 0.0
+
+    def unchanged(self, numbers: torch.Tensor, base: torch.Tensor) -> None:
+        """The metric of an unchanged copy in a batch, beside that of the base alone."""
+        apart = (numbers - base).abs().nan_to_num(nan=0.0, posinf=0.0)
+        self.floor = max(self.floor, float(apart.max()))
+
+    def put(self, numbers: torch.Tensor, chunk: list[Place]) -> None:
+        """Writes numbers to their places, all at once; NaN in rows that have no such cell."""
+        for number, place in enumerate(chunk):
+            if place.cell.rows is not None:
+                numbers[number] = torch.where(place.cell.rows, numbers[number], torch.nan)
+        at = torch.tensor([place.at for place in chunk]).unbind(1)
+        self.values[at] = numbers
+        self.done[at] = True
+        if self.kept is not None:
+            self.kept.write(self.values, self.done, self.floor, now=False)
 
 
 class _Study:
@@ -187,44 +217,34 @@ class _Study:
             base.beside = None  # one cell per run is exact, and so is its source
         self._change.prepare(self)
         shape = len(base.sites), len(labels)
-        values = torch.full((*shape, base.rows), torch.nan, dtype=base.metric.dtype)
-        done = torch.zeros(shape, dtype=torch.bool)
-        kept = None
+        so_far = _SoFar(
+            torch.full((*shape, base.rows), torch.nan, dtype=base.metric.dtype),
+            torch.zeros(shape, dtype=torch.bool),
+            count,
+        )
         if to is not None:
             part = to if ranks.count == 1 else to.with_name(f"{to.stem}.rank{ranks.rank}.json")
-            kept = Kept(part, self._question(kind, labels, count, ranks))
-        floor = kept.read(values, done) if kept else 0.0
-        chunks = ranks.share(chunked(places, count))
-        if bool(done.any()):
-            left = ([place for place in chunk if not done[place.at]] for chunk in chunks)
-            chunks = [chunk for chunk in left if chunk]
-        runner = Runner(base, base.sites, self._change)
-        bar = Bar(len(chunks), 0, shown=progress, label="sweeping", unit="cells")
-        with runner.attached(single=count == 1, by_tokens=kind == "positions"), bar:
-            while chunks:
-                chunk, unchanged_too = chunks.pop(0), False
-                numbers = runner.run_joined(chunk) if joining and _several(chunk) else None
-                if numbers is not None:
-                    unchanged_too = True
-                elif joining and _several(chunk):
-                    joining = False  # what is left is divided anew; one per run would be exact
-                    count = max(2, self._rows(rows, len(places), len(labels), joining=False)[0])
-                    chunks = chunked([place for each in (chunk, *chunks) for place in each], count)
-                    bar.expect(len(chunks))
-                    continue
-                else:
-                    # In the first run of several, one copy of the base stays as it is.
-                    unchanged_too = count > 1 and (runner.spares_tokens or not done.any())
-                    numbers = runner.run([*chunk, None] if unchanged_too else chunk)
-                if unchanged_too:
-                    floor = max(floor, float((numbers[-1] - base.metric).abs().max()))
-                _put(numbers[: len(chunk)], chunk, values, done)
-                if kept is not None:
-                    kept.write(values, done, floor, now=False)
-                bar.advance(len(chunk))
+            so_far.kept = Kept(part, self._question(kind, labels, count, ranks))
+            so_far.floor = so_far.kept.read(so_far.values, so_far.done)
+        apart = self._rows(rows, len(places), len(labels), joining=False)[0] if joining else 0
+        by_tokens = kind == "positions"
+        mix = not self._run(places, so_far, ranks, progress, apart=apart, by_tokens=by_tokens)
+        if ranks.greatest(float(mix)):  # what shared a run is wrong: once more, one by one
+            base.mixed = MIXED
+            base.whole = base.whole or MIXED
+            _, notes = self._rows(rows, len(places), len(labels), joining=False)
+            if base.beside is not None:
+                base.beside = None
+                self._change.prepare(self)
+            so_far.begin_again()
+            self._run(places, so_far, ranks, progress)
+        kept, values, done = so_far.kept, so_far.values, so_far.done
         if kept is not None:
-            kept.write(values, done, floor, now=True)
+            kept.write(values, done, so_far.floor, now=True)
         ranks.merged(values, done)
+        without = int(base.metric.isnan().sum())
+        if without:
+            notes += (f"the metric of base is NaN in {without} of {base.rows} rows: left out",)
         pixels = kind == "pixels"
         result = Sweep(
             sites=tuple(label(site) for site in base.sites),
@@ -233,9 +253,9 @@ class _Study:
             values=values,
             base=base.metric,
             source=self._change.source,
-            floor=ranks.greatest(floor),
-            rows=ranks.least(count),
-            runs=ranks.total(runner.runs),
+            floor=ranks.greatest(so_far.floor),
+            rows=ranks.least(so_far.rows),
+            runs=ranks.total(so_far.runs),
             whole=base.whole,
             change=self._change.text,
             seconds=time.perf_counter() - begun,
@@ -247,6 +267,47 @@ class _Study:
         if kept is not None:
             kept.remove()
         return result
+
+    def _run(
+        self, places: list[Place], so_far: _SoFar, ranks: Ranks, progress: bool | None, *,
+        apart: int = 0, by_tokens: bool = False,
+    ) -> bool:  # fmt: skip
+        """Runs what is not done yet; False where rows of a batch depend on each other after all.
+
+        In every run of several cells one copy of the base stays as it is, after all others. That it
+        does so between two others was seen before.
+
+        `apart` is how many cells share a run where copies cannot join on the way; 0: they do not.
+        """
+        base, count, joining = self.base, so_far.rows, apart > 0
+        shared = ranks.share(chunked(places, count))
+        left = ([place for place in chunk if not so_far.done[place.at]] for chunk in shared)
+        chunks = [chunk for chunk in left if chunk] if bool(so_far.done.any()) else shared
+        runner = Runner(base, base.sites, self._change)
+        bar = Bar(len(chunks), 0, shown=progress, label="sweeping", unit="cells")
+        try:
+            with runner.attached(single=count == 1, by_tokens=by_tokens), bar:
+                while chunks:
+                    chunk = chunks.pop(0)
+                    together = joining and _several(chunk)
+                    numbers = runner.run_joined(chunk) if together else None
+                    if numbers is None and together:
+                        joining = False  # what is left is divided anew; one per run would be exact
+                        count = so_far.rows = max(2, apart)
+                        chunks = chunked([p for each in (chunk, *chunks) for p in each], count)
+                        bar.expect(len(chunks))
+                        continue
+                    if numbers is None:
+                        numbers = runner.run([*chunk, None] if count > 1 else chunk)
+                    if count > 1:
+                        if not close(numbers[-1], base.metric, base.noise):
+                            return False
+                        so_far.unchanged(numbers[-1], base.metric)
+                    so_far.put(numbers[: len(chunk)], chunk)
+                    bar.advance(len(chunk))
+        finally:
+            so_far.runs += runner.runs
+        return True
 
     def _rows(
         self, rows: int | None, cells: int, of_a_site: int, *, joining: bool
@@ -270,18 +331,6 @@ class _Study:
             "rows": rows,
             "ranks": [ranks.rank, ranks.count],
         }
-
-
-def _put(
-    numbers: torch.Tensor, chunk: list[Place], values: torch.Tensor, done: torch.Tensor
-) -> None:
-    """Writes what was measured to its places, all at once; NaN in rows that have no such cell."""
-    for number, place in enumerate(chunk):
-        if place.cell.rows is not None:
-            numbers[number] = torch.where(place.cell.rows, numbers[number], torch.nan)
-    at = torch.tensor([place.at for place in chunk]).unbind(1)
-    values[at] = numbers
-    done[at] = True
 
 
 def _several(chunk: list[Place]) -> bool:

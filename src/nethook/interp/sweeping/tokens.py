@@ -12,6 +12,7 @@ both ways. Forms are the same where class, attributes and shapes are, of a modul
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -19,7 +20,7 @@ from torch import nn
 
 from nethook.addresses.tree import Tree
 from nethook.interp.sweeping.sites import Site
-from nethook.torch_private import parameters_of, version_of
+from nethook.torch_private import buffers_of, parameters_of, version_of
 
 _MOST = 0.8  # of the tokens: with more to be computed, finding and placing them costs what is saved
 _TRIES = 2  # calls of a module in a row in which nothing could be saved
@@ -58,6 +59,22 @@ def _upwards(address: str) -> list[str]:
     return found
 
 
+class Found:
+    """Which tokens differ, (copies, rows, tokens), and in which places these are."""
+
+    def __init__(self, differs: torch.Tensor) -> None:
+        self.differs = differs
+        self.chosen = differs.flatten().nonzero().squeeze(1)
+
+    @cached_property
+    def come_from(self) -> torch.Tensor:
+        """Where each token of each copy is among those that were chosen."""
+        flat = self.differs.flatten()
+        tokens, count = self.differs[-1].numel(), len(self.chosen)
+        known = torch.arange(count - tokens, count, device=flat.device)
+        return torch.where(flat, flat.cumsum(0) - 1, known.repeat(len(self.differs)))
+
+
 class TokenByToken:
     """Calls of modules in runs of several copies of a base, the last of which has no change."""
 
@@ -67,6 +84,7 @@ class TokenByToken:
         self._forms: dict[int, Hashable] = {}
         self._in_vain: dict[int, int] = {}
         self._trying = False
+        self._last: Found | None = None
 
     def may(self, args: tuple[Any, ...], kwargs: dict[str, Any], copies: int) -> bool:
         """Whether a call has the shape that is asked for: one value (copies of rows, tokens, d)."""
@@ -88,15 +106,21 @@ class TokenByToken:
         able = self._able.get(form)
         if able is False or self._in_vain.get(id(module), 0) >= _TRIES:
             return run(value)
-        differs = _differs(value.unflatten(0, (copies, self._rows)))
-        chosen = differs.flatten().nonzero().squeeze(1)
-        if len(chosen) > _MOST * differs.numel():
+        found = self._found(_differs(value.unflatten(0, (copies, self._rows))))
+        if len(found.chosen) > _MOST * found.differs.numel():
             self._in_vain[id(module)] = self._in_vain.get(id(module), 0) + 1
             return run(value)
         self._in_vain[id(module)] = 0
         if able is None:
-            self._able[form] = able = self._tried(value, differs, run)
-        return _shorter(value, differs, chosen, run) if able else run(value)
+            self._able[form] = able = self._tried(value, found.differs, run)
+        return _shorter(value, found, run) if able else run(value)
+
+    def _found(self, differs: torch.Tensor) -> Found:
+        """Which tokens are computed: mostly the same from one module to the next."""
+        last = self._last
+        if last is None or not _equal(last.differs, differs):
+            self._last = last = Found(differs)
+        return last
 
     def _form(self, module: nn.Module) -> Hashable:
         form = self._forms.get(id(module))
@@ -116,7 +140,7 @@ class TokenByToken:
         self._trying = True
         try:
             expected = run(two)
-            got = _shorter(before, pair, pair.flatten().nonzero().squeeze(1), run)
+            got = _shorter(before, Found(pair), run)
         except Exception:  # of a shape that it cannot have: it does not treat each token by itself
             return False
         finally:
@@ -134,6 +158,10 @@ def _same(got: torch.Tensor, expected: Any) -> bool:
     return bool((got - expected).abs().max() <= noise * expected.abs().max())
 
 
+def _equal(one: torch.Tensor, two: torch.Tensor) -> bool:
+    return one.device == two.device and torch.equal(one, two)
+
+
 def _differs(copies: torch.Tensor) -> torch.Tensor:
     """Which tokens are not those of the last copy, (copies, rows, tokens); all of that copy's."""
     size = copies.element_size()
@@ -148,26 +176,19 @@ def _differs(copies: torch.Tensor) -> torch.Tensor:
     return differs
 
 
-def _shorter(
-    value: torch.Tensor, differs: torch.Tensor, chosen: torch.Tensor, run: Run
-) -> torch.Tensor:
+def _shorter(value: torch.Tensor, found: Found, run: Run) -> torch.Tensor:
     """What a module returns for a value, from what it returns for the tokens that differ."""
-    new: torch.Tensor = run(value.flatten(0, 1).index_select(0, chosen)[None])[0]
-    flat = differs.flatten()
-    tokens = differs[-1].numel()
-    known = torch.arange(len(chosen) - tokens, len(chosen), device=flat.device)
-    come_from = torch.where(flat, flat.cumsum(0) - 1, known.repeat(len(differs)))
-    found: torch.Tensor = new.index_select(0, come_from).unflatten(0, value.shape[:2])
-    return found
+    new: torch.Tensor = run(value.flatten(0, 1).index_select(0, found.chosen)[None])[0]
+    whole: torch.Tensor = new.index_select(0, found.come_from).unflatten(0, value.shape[:2])
+    return whole
 
 
 def _forms(module: nn.Module) -> Iterator[Hashable]:
     """What the modules in a module are like: class, shapes of parameters, other attributes."""
     for name, part in module.named_modules():
         yield name, type(part)
-        own = (*part.named_parameters(recurse=False), *part.named_buffers(recurse=False))
-        for key, tensor in own:
-            yield key, tensor.shape, tensor.dtype
+        for key, tensor in (*parameters_of(part).items(), *buffers_of(part).items()):
+            yield key, None if tensor is None else (tensor.shape, tensor.dtype)
         for key, value in vars(part).items():
             if key not in _OF_TORCH:
                 yield key, value if isinstance(value, _PLAIN) else id(value)

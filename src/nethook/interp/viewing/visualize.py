@@ -44,6 +44,8 @@ class Visualisation(Result):
         image = self.image.double().numpy()
         if image.ndim == 3 and len(image) == 3:
             return colour_mosaic(title, [image])
+        if image.ndim == 3 and len(image) == 1 and image.min() >= 0:  # a picture in grey
+            return colour_mosaic(title, [image.repeat(3, 0)])
         planes = image if image.ndim == 3 else image.reshape(1, -1, image.shape[-1])
         shown = [Picture(f"channel {n}", plane) for n, plane in enumerate(planes)]
         return mosaic(title, shown, signed=True)

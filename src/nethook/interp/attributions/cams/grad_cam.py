@@ -85,8 +85,9 @@ def grad_cam(
             maps = _scored(study, values, size, progress)
         else:
             grads = layout.channels_first(gradient(study, progress, "Grad-CAM"))
-            _check_reached(grads, study, layout)
             maps = _FORMULAE[method](values, grads)
+            if not bool(maps.any()):
+                _check_reached(grads, study, layout)
         return Cam(
             maps=maps.detach(), score=study.score, method=method, at=study.address,
             layout=layout.name, skipped=layout.skipped, images=cheap_copy(pictures, detach=True),

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import nethook
-from nethook.keywords import _suggesting, suggests
+from nethook.keywords import suggests
 
 
 def plain(model: int, *patterns: str, grads: bool = False, inputs: bool = False) -> int:
@@ -23,7 +23,7 @@ def raises(model: int, grads: int = 0) -> None:
 
 def test_the_closest_keyword_is_named() -> None:
     with pytest.raises(TypeError) as caught:
-        _suggesting(plain)(1, "a", grad=True)  # type: ignore[call-arg]
+        suggests(plain)(1, "a", grad=True)  # type: ignore[call-arg]
     assert str(caught.value) == (
         "plain() got an unexpected keyword argument 'grad'. Did you mean 'grads'?"
     )
@@ -31,14 +31,14 @@ def test_the_closest_keyword_is_named() -> None:
 
 def test_where_nothing_is_close_it_is_the_error_that_it_was() -> None:
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'xyz'$"):
-        _suggesting(plain)(1, xyz=True)  # type: ignore[call-arg]
+        suggests(plain)(1, xyz=True)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"missing 1 required positional argument"):
-        _suggesting(plain)(grads=True)  # type: ignore[call-arg]
+        suggests(plain)(grads=True)  # type: ignore[call-arg]
 
 
 def test_an_error_from_inside_is_not_touched() -> None:
     with pytest.raises(TypeError, match="keyword argument 'grad'") as caught:
-        _suggesting(raises)(1, grads=2)
+        suggests(raises)(1, grads=2)
     assert caught.value.__traceback__ is not None
     assert caught.traceback[-1].name == "raises"
 

@@ -5,27 +5,26 @@
 
     trace(model, grad=True)    # … unexpected keyword argument 'grad'. Did you mean 'grads'?
 
-Python does this by itself from 3.13 on; the text is the same.
+Python does this by itself from 3.13 on, in the same words, where the difference is small.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-import sys
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
+_MEANT: Final = "Did you mean"
+
+
 def suggests(function: Callable[P, T]) -> Callable[P, T]:
     """The function, with a better error for a keyword that it does not have."""
-    return function if sys.version_info >= (3, 13) else _suggesting(function)
 
-
-def _suggesting(function: Callable[P, T]) -> Callable[P, T]:
     @functools.wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
@@ -33,9 +32,10 @@ def _suggesting(function: Callable[P, T]) -> Callable[P, T]:
         except TypeError as error:
             inside = error.__traceback__ is None or error.__traceback__.tb_next is not None
             meant = "" if inside else _closest(function, kwargs)
-            if not meant or "unexpected keyword argument" not in str(error):
+            said = str(error)
+            if not meant or "unexpected keyword argument" not in said or _MEANT in said:
                 raise
-            raise TypeError(f"{error}. Did you mean {meant!r}?") from None
+            raise TypeError(f"{said}. {_MEANT} {meant!r}?") from None
 
     return called
 

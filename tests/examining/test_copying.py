@@ -140,7 +140,7 @@ def test_what_is_not_run_aside(reason):
     assert reason in why_not_copied(REFUSED[reason]())
 
 
-@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:`torch.jit")  # deprecated, from 2.10 on
 def test_torchscript_is_not():
     assert "TorchScript" in why_not_copied(nn.Sequential(torch.jit.script(nn.Linear(4, 4))))
 

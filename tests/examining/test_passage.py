@@ -244,7 +244,7 @@ def test_a_number_that_was_only_shown_is_not(model, x, y):
     assert passage.problem == passage.numbers_used == ""
 
 
-@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:`torch.jit")  # deprecated, from 2.10 on
 def test_what_torch_does_not_show_is_a_problem(model, x, y):
     scripted = torch.jit.script(_scripted)
     passage, output, _ = recorded(model, x, lambda o: scripted(o) * 2)

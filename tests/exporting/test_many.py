@@ -9,6 +9,7 @@ import sqlite3
 from importlib.util import find_spec
 from pathlib import Path
 
+import fsspec
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -17,6 +18,7 @@ import nethook
 from nethook.errors import OptionError
 from nethook.exporting.export import export
 from nethook.exporting.many import export_runs
+from nethook.runs.stores import publish
 from nethook.runs.writing.writer import RunWriter
 
 ROOT = Path(__file__).parents[2]
@@ -88,6 +90,36 @@ def test_runs_of_one_name_keep_their_paths(tmp_path: Path) -> None:
     export_runs(runs, "parquet", tmp_path / "out")
     names = set(pq.read_table(tmp_path / "out" / "scalars.parquet")["run"].to_pylist())
     assert names == {str(run) for run in runs}
+
+
+def test_files_of_several_ranks_are_one_run(tmp_path: Path) -> None:
+    """As `runs/*.db` names them."""
+    made(tmp_path / "a.db", [], ranks=3)
+    made(tmp_path / "b.db", [])
+    lone = made(tmp_path / "c.db", [], ranks=2)
+    lone.unlink()  # its first rank is missing
+    runs = sorted(tmp_path.glob("*.db"))
+    assert len(runs) == 5
+    export_runs(runs[::-1], "parquet", tmp_path / "out")
+    table = pq.read_table(tmp_path / "out" / "scalars.parquet").to_pylist()
+    steps = [(row["run"], row["step"]) for row in table if row["name"] == "accuracy"]
+    assert sorted(steps) == [(run, step) for run in ("a", "b", "c.rank1") for step in range(3)]
+
+
+def test_runs_in_a_store_keep_their_addresses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NETHOOK_CACHE", str(tmp_path / "cache"))
+    addresses = [f"memory://{folder}/a.db" for folder in ("x", "y")]
+    for address in addresses:
+        publish(made(tmp_path / "a" / "a.db", []), address)
+        (tmp_path / "a" / "a.db").unlink()
+    try:
+        export_runs(addresses, "parquet", tmp_path / "out")
+    finally:
+        fsspec.filesystem("memory").store.clear()
+    names = set(pq.read_table(tmp_path / "out" / "scalars.parquet")["run"].to_pylist())
+    assert names == set(addresses)
 
 
 def test_what_is_refused(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import copy
 import io
 import pickle
-import warnings
 import weakref
 
 import pytest
@@ -174,14 +173,12 @@ def test_the_module_may_die_meanwhile():
         assert nn.Linear(2, 2)(torch.ones(1, 2)).shape == (1, 2)
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit")  # deprecated, from 2.10 on
 def test_what_cannot_be_answered_says_why():
     module = nn.Linear(2, 2)
     assert why_unanswerable(module) is None
     module.forward = lambda x: x
     with pytest.raises(EditError, match=r"the calls of 'here' cannot be answered: its forward was"):
         answering((module, Fixed(0)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        scripted = torch.jit.script(nn.Linear(2, 2))
-    assert "ScriptModule" in why_unanswerable(scripted)
+    assert "ScriptModule" in why_unanswerable(torch.jit.script(nn.Linear(2, 2)))
     assert "no method forward" in why_unanswerable(nn.Module())

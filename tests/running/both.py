@@ -52,8 +52,10 @@ def same(one: Done, other: Done) -> None:
 def without_module_calls(text: str) -> str:
     """What was printed, less the frames in which torch calls a module.
 
-    A module with hooks calls its forward through one function more than a module without.
+    A module with hooks calls its forward through one function more than a module without. And less
+    what torch says of Python 3.13.0 alone, as often as it compiles: nethook's hooks are in graphs.
     """
+    text = re.sub(r"\S+ RuntimeWarning: Guards may run slower on Python 3\.13\.0.*\n.*\n", "", text)
     frames = text.split("  File ")
     return "  File ".join(
         frame for frame in frames if "torch/nn/modules/module.py" not in frame.split(",")[0]

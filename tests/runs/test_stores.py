@@ -15,7 +15,7 @@ import pytest
 
 import nethook
 from nethook.errors import MissingLibraryError, NoSuchRunError, RunFileError
-from nethook.runs.stores import fetched, is_url, publish
+from nethook.runs.stores import beside, fetched, fetched_runs, is_url, publish
 from nethook.runs.writing.writer import RunWriter
 
 
@@ -104,6 +104,44 @@ def test_publishing_leaves_nothing_beside_the_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("memory")
+def test_a_folder_of_runs_with_all_below_it(tmp_path: Path, cache: Path) -> None:
+    publish(made(tmp_path / "a.db", ranks=2), "memory://bucket/runs")
+    publish(made(tmp_path / "b.db"), "memory://bucket/runs/today")
+    folder = fetched_runs("memory://bucket/runs")
+    names = ["a.db", "a.rank1.db", "today/b.db"]
+    assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*.db")) == names
+    assert cache in folder.parents
+    assert folder.name.endswith("bucket-runs")
+    fsspec.filesystem("memory").rm("/bucket/runs/a.rank1.db")
+    fetched_runs("memory://bucket/runs/")
+    assert not (folder / "a.rank1.db").exists()
+    assert fetched_runs("memory://bucket/runs/a.db").read_bytes() == (folder / "a.db").read_bytes()
+    with pytest.raises(NoSuchRunError, match="there is no run 'memory://bucket/none'"):
+        fetched_runs("memory://bucket/none")
+
+
+def test_no_name_leads_out_of_the_folder(
+    tmp_path: Path, memory: fsspec.AbstractFileSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(made(tmp_path / "a.db"), "memory://bucket/runs")
+    (found,) = memory.find("/bucket/runs", detail=True).values()
+    hostile = {f"/bucket/runs/{name}": found for name in ("../../out.db", "x/../../../out.db", "")}
+    monkeypatch.setattr(memory, "find", lambda *_, **__: hostile)
+    before = set(tmp_path.rglob("*.db"))
+    folder = fetched_runs("memory://bucket/runs")
+    assert list(folder.iterdir()) == []
+    assert set(tmp_path.rglob("*.db")) == before
+
+
+@pytest.mark.usefixtures("memory")
+def test_results_of_a_copy_go_to_the_current_folder(tmp_path: Path) -> None:
+    run = made(tmp_path / "a.db")
+    publish(run, "memory://bucket")
+    assert beside(fetched("memory://bucket/a.db"), ".html") == Path("a.html")
+    assert beside(run, ".html") == tmp_path / "a.html"
+
+
+@pytest.mark.usefixtures("memory")
 def test_errors_in_words(tmp_path: Path) -> None:
     with pytest.raises(NoSuchRunError, match=r"there is no run 'memory://bucket/none\.db'"):
         nethook.open_run("memory://bucket/none.db")
@@ -111,6 +149,17 @@ def test_errors_in_words(tmp_path: Path) -> None:
         nethook.open_run("nosuchstore://bucket/a.db")
     with pytest.raises(NoSuchRunError):
         publish(tmp_path / "none.db", "memory://bucket")
+
+
+A, C = "s3://bucket/runs/a.db", "s3://bucket/runs/c.db"
+COMMANDS = [  # with the exit code of each
+    (["diagnose", A], 0),
+    (["report", A], 0),
+    (["diff", A, C], 0),  # they have no series in common
+    (["metrics", A], 0),
+    (["export", A, "--format", "csv"], 0),
+    (["export", A, C, "--format", "csv", "--to", "both"], 0),
+]
 
 
 @pytest.mark.skipif(
@@ -146,6 +195,17 @@ def test_s3_on_loopback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         publish(made(tmp_path / "b.db", value=0.75), "s3://bucket/runs/a.db")
         with nethook.open_run("s3://bucket/runs/a.db") as run:
             assert run.scalars["accuracy"].value[0] == 0.75
+        publish(made(tmp_path / "c.db"), "s3://bucket/runs")
+        folder = fetched_runs("s3://bucket/runs")
+        assert sorted(path.name for path in folder.glob("*.db")) == ["a.db", "a.rank1.db", "c.db"]
+        for words, code in COMMANDS:
+            command = [sys.executable, "-m", "nethook", *words]
+            done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+            assert done.returncode == code, f"{words}: {done.stdout}{done.stderr}"
+        assert (tmp_path / "a.html").stat().st_size > 1_000_000
+        assert (tmp_path / "a-csv" / "scalars.csv").is_file()
+        lines = (tmp_path / "both" / "scalars.csv").read_text().splitlines()
+        assert {line.partition(",")[0] for line in lines} == {"run", "a", "c"}
     finally:
         server.terminate()
         server.wait(30)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -232,7 +233,22 @@ def test_the_torch_kernel_says_once_that_it_serves(monkeypatch):
     monkeypatch.setattr(binding, "fold", None)
     monkeypatch.setattr(binding, "has_warned", False)
     slot = Rows(1).slot(0)
-    with pytest.warns(binding.NoNativeKernelWarning, match="without its native kernel"):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
         slot.fold(torch.ones(3))
-    slot.fold(torch.ones(3))  # a second warning would be an error here
+        slot.fold(torch.ones(3))
+    (one,) = said
+    assert one.category is binding.NoNativeKernelWarning
+    assert "without its native kernel" in str(one.message)
     assert rows_file.binding is binding
+
+
+def test_where_warnings_are_errors_a_summary_is_made_all_the_same(monkeypatch):
+    monkeypatch.setattr(binding, "fold", None)
+    monkeypatch.setattr(binding, "has_warned", False)
+    rows = Rows(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rows.slot(0).fold(torch.ones(3))
+    rows.collect()
+    assert rows.matrix[0, INDEX["tensors"]] == 1

@@ -57,11 +57,25 @@ def local_run(text: str) -> Path:
     """A path as it was typed; of an address in an object store, the local copy."""
     if "://" not in text:  # nothing is imported to find that out
         return Path(text)
-    from nethook.errors import NethookError
     from nethook.runs.stores import fetched
 
+    return _copied(fetched, text)
+
+
+def local_runs(text: str) -> Path:
+    """The same; the address may also be that of a folder of runs."""
+    if "://" not in text:
+        return Path(text)
+    from nethook.runs.stores import fetched_runs
+
+    return _copied(fetched_runs, text)
+
+
+def _copied(copy: Callable[[str], Path], address: str) -> Path:
+    from nethook.errors import NethookError
+
     try:
-        return fetched(text)
+        return copy(address)
     except NethookError as error:
         raise typer.BadParameter(str(error)) from None
 
@@ -74,10 +88,10 @@ RunFile = Annotated[
     ),
 ]  # fmt: skip
 RunFiles = Annotated[
-    list[Path],
+    list[str],
     typer.Argument(
         metavar="RUN...", help="The run files, or their addresses in an object store.",
-        show_default=False, autocompletion=run_files, parser=local_run,
+        show_default=False, autocompletion=run_files,
     ),
 ]  # fmt: skip
 OlderTo = Annotated[

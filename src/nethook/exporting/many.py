@@ -13,8 +13,10 @@ from typing import Any
 from nethook.errors import OptionError
 from nethook.exporting.folder import written_csv, written_parquet
 from nethook.exporting.tables import Columns, tables
+from nethook.runs.paths import is_rank_file, split_rank
 from nethook.runs.reading.run import Run, open_run
 from nethook.runs.reading.settings import settings_of
+from nethook.runs.stores import local
 
 WRITERS = {"csv": written_csv, "parquet": written_parquet}
 """Formats that can hold many runs -> what writes a table."""
@@ -26,7 +28,8 @@ def export_runs(
     """Write many runs as one folder of `csv` or `parquet` files.
 
     Arguments:
-        runs: their paths.
+        runs: their paths, or their addresses in an object store. Of several files of one run, as
+            `runs/*.db` names them, one is enough, and the others are left out.
         to: the format.
         folder: a folder that is new or empty.
         per_rank: each rank of a run by itself, in place of all ranks merged.
@@ -41,8 +44,9 @@ def export_runs(
         raise OptionError(
             f"`folder` must be new or empty; got {str(target)!r}, which exists. Name another one."
         )
-    paths = [Path(run) for run in runs]
-    labels = _labels(paths)
+    named = _each_once([str(run) for run in runs])
+    labels = _labels(named)
+    paths = [local(run) for run in named]
     settings = [_settings(path) for path in paths]
     names = sorted({name for of_run in settings for name in of_run})
     target.mkdir(parents=True, exist_ok=True)
@@ -105,7 +109,20 @@ def _settings(path: Path) -> dict[str, str]:
     return found
 
 
-def _labels(paths: Sequence[Path]) -> list[str]:
+def _each_once(runs: Sequence[str]) -> list[str]:
+    """Without the files of further ranks: each of them opens the whole run."""
+    seen = {split_rank(Path(run)) for run in runs if not is_rank_file(Path(run))}
+    kept = []
+    for run in runs:
+        if is_rank_file(Path(run)):
+            if split_rank(Path(run)) in seen:
+                continue
+            seen.add(split_rank(Path(run)))
+        kept.append(run)
+    return kept
+
+
+def _labels(runs: Sequence[str]) -> list[str]:
     """Names of files where they differ, else paths as they were given."""
-    stems = [path.stem for path in paths]
-    return stems if len(set(stems)) == len(stems) else [str(path) for path in paths]
+    stems = [Path(run).stem for run in runs]
+    return stems if len(set(stems)) == len(stems) else list(runs)

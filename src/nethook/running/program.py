@@ -19,13 +19,15 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 # What stands between nethook and the script on the stack looks like what a warning finds where the
-# stack has ended ("sys:1"): `warnings.warn(…, stacklevel=2)` at the top of a script says the same
-# as ever. A few levels, for a few levels of `stacklevel`.
+# stack has ended ("sys:1", and from Python 3.13 on "<sys>:0"): `warnings.warn(…, stacklevel=2)` at
+# the top of a script says the same as ever. A few levels, for a few levels of `stacklevel`.
 _LEVELS: Final = 4
+_FILE, _LINE = ("<sys>", 0) if sys.version_info >= (3, 13) else ("sys", 1)
 _TOP: Final[dict[str, Any]] = {"__name__": "sys"}
 exec(  # the filename and the line number are the point of it
-    compile("def top(call, n): return top(call, n - 1) if n else call()", "sys", "exec"), _TOP
+    compile("def top(call, n): return top(call, n - 1) if n else call()", _FILE, "exec"), _TOP
 )
+_TOP["top"].__code__ = _TOP["top"].__code__.replace(co_firstlineno=_LINE)
 TOP_CODE: Final = _TOP["top"].__code__
 """The code of the last frames that are not the script's."""
 

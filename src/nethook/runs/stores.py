@@ -25,6 +25,7 @@ from nethook.runs.paths import rank_files
 
 # A drive of Windows has one letter.
 _URL: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.\-]+://")
+_MOST: Final = 5000  # runs of a folder that are fetched: as many as a page lists
 _CACHE: Final = "NETHOOK_CACHE"
 _VERSIONS: Final = ("ETag", "etag", "md5Hash", "version_id", "mtime", "LastModified", "created")
 
@@ -32,6 +33,17 @@ _VERSIONS: Final = ("ETag", "etag", "md5Hash", "version_id", "mtime", "LastModif
 def is_url(path: str | Path) -> bool:
     """Whether a path names something in a store."""
     return isinstance(path, str) and _URL.match(path) is not None
+
+
+def beside(run: Path, ending: str) -> Path:
+    """`NAME` and this ending, beside a run; of a copy from a store, in the current folder."""
+    copied = _root() in run.parents
+    return Path(f"{run.stem}{ending}") if copied else run.with_name(f"{run.stem}{ending}")
+
+
+def local(run: str | Path) -> Path:
+    """The path of a run; of an address in a store, that of the copy, which is made now."""
+    return fetched(run) if isinstance(run, str) and is_url(run) else Path(run)
 
 
 def fetched(url: str) -> Path:
@@ -64,6 +76,33 @@ def fetched(url: str) -> Path:
             if old.name not in present:
                 old.unlink(missing_ok=True)  # of an earlier run with this name
     return folder / name.name
+
+
+def fetched_runs(url: str) -> Path:
+    """The local copy of a run, as `fetched` gives it, or of all runs in a folder of a store."""
+    with _in_words(url):
+        store, path = _store(url.rstrip("/"))
+        if not store.isdir(path):
+            return fetched(url)
+        store.invalidate_cache(path)
+        folder = _folder(f"{url.rstrip('/')}/")
+        # No name leads out of the folder: a store takes any text as one.
+        found = {
+            target: entry
+            for name, entry in store.find(path, detail=True).items()
+            if (target := _inside(folder, name.removeprefix(path).strip("/"))).suffix == ".db"
+        }
+        if len(found) > _MOST:
+            raise RunFileError(
+                f"{url!r} has {len(found):,} run files, more than {_MOST:,}: name a folder in it."
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        for target, entry in found.items():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _bring(store, entry, target)
+        for old in [path for path in folder.rglob("*.db") if path not in found]:
+            old.unlink(missing_ok=True)
+    return folder
 
 
 def publish(path: str | Path, url: str) -> list[str]:
@@ -130,12 +169,24 @@ def _bring(store: Any, entry: dict[str, Any], target: Path) -> None:
     write_file(mark, version.encode())
 
 
-def _folder(url: str) -> Path:
-    """Where copies of a folder of a store are kept: `NETHOOK_CACHE`, or the user's cache."""
-    root = os.environ.get(_CACHE) or Path(
+def _inside(folder: Path, name: str) -> Path:
+    """The place of a file of a store below a folder; the folder itself where there is none."""
+    parts = PurePosixPath(name).parts
+    return folder if ".." in parts or PurePosixPath(name).is_absolute() else folder.joinpath(*parts)
+
+
+def _root() -> Path:
+    """Where copies are kept: `NETHOOK_CACHE`, or the user's cache."""
+    chosen = os.environ.get(_CACHE) or Path(
         os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "nethook"
     )
-    return Path(root, "stores", hashlib.sha256(url.encode()).hexdigest()[:20])
+    return Path(chosen, "stores").absolute()
+
+
+def _folder(url: str) -> Path:
+    """Where copies of a folder of a store are kept. Its end is that of the address."""
+    end = re.sub(r"[^\w.-]+", "-", url.partition("://")[2]).strip("-.")[-40:]
+    return _root() / f"{hashlib.sha256(url.encode()).hexdigest()[:12]}-{end or 'runs'}"
 
 
 def _store(url: str) -> tuple[Any, str]:

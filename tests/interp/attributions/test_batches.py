@@ -84,7 +84,8 @@ def on_a_rank(rank, store, folder):
 
 
 def test_ranks_share_the_rows_and_each_gets_the_whole(tmp_path):
-    mp.start_processes(on_a_rank, (tmp_path / "store", tmp_path), nprocs=2, start_method="fork")
+    # A forked process has no threads for a backward pass, where torch is built for a device.
+    mp.start_processes(on_a_rank, (tmp_path / "store", tmp_path), nprocs=2, start_method="spawn")
     for name, alone in shared():
         for rank in range(2):
             found = interp.Attribution.load(tmp_path / f"{name}.{rank}.json")

@@ -22,8 +22,9 @@ def merge(
     with errors_in_words("merge"):
         from nethook.runs.merging import merge_run
         from nethook.runs.paths import split_rank
+        from nethook.runs.stores import beside
         from nethook.text.escape import line
 
         name, suffix = split_rank(run)
-        written = merge_run(run, to or Path(f"{name}-merged{suffix}"))
+        written = merge_run(run, to or beside(Path(f"{name}{suffix}"), f"-merged{suffix}"))
     typer.echo(line(written))

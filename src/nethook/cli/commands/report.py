@@ -53,5 +53,7 @@ def report(
 
 
 def _beside(run: Path) -> Path:
+    from nethook.runs.stores import beside
+
     # That of a run's studies must not take the place of the run's own.
-    return run.with_name(f"{run.name}.html") if run.is_dir() else run.with_suffix(".html")
+    return run.with_name(f"{run.name}.html") if run.is_dir() else beside(run, ".html")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nethook.cli.exit import errors_in_words
-from nethook.cli.parameters import local_run, run_files
+from nethook.cli.parameters import local_runs, run_files
 
 
 def ui(
@@ -17,9 +17,9 @@ def ui(
         typer.Argument(
             metavar="DIR|FILE",
             autocompletion=run_files,
-            parser=local_run,
-            help="A folder with runs, or a run file (default: `runs` if it exists, else this "
-            "folder).",
+            parser=local_runs,
+            help="A folder with runs, or a run file, or the address of either in an object store "
+            "(default: `runs` if it exists, else this folder).",
         ),
     ] = None,
     port: Annotated[

@@ -44,7 +44,7 @@ from nethook.runs.reading.results import (
 from nethook.runs.reading.sampling import Ranks, chosen_ranks
 from nethook.runs.reading.sessions import sessions_of
 from nethook.runs.reading.show import windows_in_words
-from nethook.runs.stores import fetched, is_url
+from nethook.runs.stores import local
 
 _T = TypeVar("_T")
 
@@ -80,9 +80,7 @@ def open_run(path: str | Path, *, ranks: Ranks = "sample") -> Run:
         NotARunError: the file is foreign, newer than this nethook, or damaged.
     """
     try:
-        if isinstance(path, str) and is_url(path):
-            path = fetched(path)
-        return Run(whole_path(path), ranks=ranks)
+        return Run(whole_path(local(path)), ranks=ranks)
     except OSError as error:
         if isinstance(error, RunFileError):
             raise

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 import torch
@@ -109,10 +110,12 @@ def missing_once() -> None:
     global has_warned  # noqa: PLW0603 - once in a process is what it is for
     if fold is None and not has_warned:
         has_warned = True
-        warnings.warn(
-            "nethook was installed without its native kernel (no C++ compiler was found), so the "
-            "torch kernel summarises CPU tensors: the same numbers, about 30 times slower. Install "
-            "nethook again where a compiler is, or take a built wheel.",
-            NoNativeKernelWarning,
-            stacklevel=3,
-        )
+        # With `python -W error` it would end a summary, and switch off a watch: slow is no failure.
+        with suppress(NoNativeKernelWarning):
+            warnings.warn(
+                "nethook was installed without its native kernel (no C++ compiler was found), so "
+                "the torch kernel summarises CPU tensors: the same numbers, about 30 times slower. "
+                "Install nethook again where a compiler is, or take a built wheel.",
+                NoNativeKernelWarning,
+                stacklevel=3,
+            )

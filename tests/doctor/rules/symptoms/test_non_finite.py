@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 
 from tests.doctor.ill import well
 from tests.doctor.synthetic import Made, falling
@@ -14,6 +17,24 @@ def test_what_the_flight_recorder_has_named() -> None:
     assert finding.message == "the first NaN or infinity came at step 57 from `sqrt`: overflow."
     assert finding.fix == "Use bfloat16."
     assert finding.sites == ("sqrt",)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "said"),
+    [
+        ([7], "at step 57 on rank 7 from `sqrt`: overflow."),
+        ([9, 3, 9], "at step 57 on 2 ranks, the first of them 3, from `sqrt`: overflow."),
+    ],
+)
+def test_of_many_ranks_those_that_met_it(ranks: list[int], said: str) -> None:
+    made = well()
+    made.info["world_size"] = 1000
+    for rank in ranks:
+        made.event("non-finite", 57, site="sqrt", reason="overflow.")
+        made.events[-1] = replace(made.events[-1], rank=rank)
+    made.event("non-finite", 58, site="sqrt", reason="overflow.")
+    (finding,) = made.found("non-finite")
+    assert finding.message == f"the first NaN or infinity came {said}"
 
 
 def losses(*last: float) -> Made:

@@ -57,6 +57,11 @@ HOSTILE = {
     ),
     "listen": ("socket.socket().bind(('127.0.0.1', 0))", "opens a port at 127"),
     "subprocess": ("subprocess.run(['touch', KEPT])", "starts the process touch {out}/kept"),
+    "ldconfig": ("subprocess.run(['/sbin/ldconfig'])", "starts the process /sbin/ldconfig"),
+    "another ldconfig": (
+        "subprocess.run(['/sbin/ldconfig', '-p'], executable='/bin/touch')",
+        "starts the process /sbin/ldconfig -p",
+    ),
     "os.system": ("os.system('touch ' + KEPT)", "runs the command touch {out}/kept"),
     "os.execv": ("os.execv('/bin/touch', ['touch', KEPT])", "becomes the program /bin/touch"),
     "os.posix_spawn": (
@@ -113,6 +118,7 @@ ALLOWED = {
     "a pair of sockets": "a, b = socket.socketpair(); a.send(b'x'); assert b.recv(1) == b'x'",
     "a thread": "import threading; t = threading.Thread(target=print); t.start(); t.join()",
     "signals to itself": "os.kill(os.getpid(), 0)",
+    "find a library": "import ctypes.util; assert ctypes.util.find_library('c')",
 }
 
 

@@ -42,7 +42,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         yield Finding(
             "non-finite",
             "error",
-            f"the first NaN or infinity came at step {event.step}"
+            f"the first NaN or infinity came at step {event.step}{_ranks(history, event.step)}"
             f"{f' from `{site}`' if site else ''}: {reason}.",
             str(event.data.get("fix") or _FIX),
             sites=(site,) if site else (),
@@ -67,6 +67,17 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             return
 
 
+def _ranks(history: History, step: int) -> str:
+    """Which ranks met it in that step, where there are several."""
+    size = history.info("world_size")
+    if not isinstance(size, int) or size < 2:
+        return ""
+    ranks = sorted({event.rank for event in history.events(NON_FINITE) if event.step == step})
+    if len(ranks) == 1:
+        return f" on rank {ranks[0]}"
+    return f" on {len(ranks)} ranks, the first of them {ranks[0]},"
+
+
 _FIX = (
     "Look at what was computed there: add a small number inside logarithms, square roots and "
     "denominators, and clip gradients; nethook.replay names the operation."
@@ -79,6 +90,7 @@ RULE = Rule(
     look,
     reads=(
         "event.non-finite",
+        "info.world_size",
         "series.@loop.forwards.mean",
         "series.@loss.loss.mean",
     ),

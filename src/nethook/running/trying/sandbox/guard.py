@@ -66,6 +66,9 @@ _PROCESSES: Final = {
     "os.killpg": "sends a signal to a group of processes",
     "sqlite3.load_extension": "loads an extension into SQLite",
 }
+# It prints what libraries there are. `ctypes.util.find_library` asks it, which packages call when
+# they are imported: those that torch is built with for CUDA among them.
+_HARMLESS: Final = ("/sbin/ldconfig", "-p")
 # Each follows the last link of its path, or acts on the entry itself; the positions of its paths,
 # and of the folders (`dir_fd`) that they are relative to.
 _THROUGH_LINKS: Final = {
@@ -116,7 +119,7 @@ class Guard:
             "os.kill": self._kill,
             "sqlite3.connect": self._sqlite,
             **dict.fromkeys(_CONNECTIONS, self._said(_CONNECTIONS)),
-            **dict.fromkeys(_PROCESSES, self._said(_PROCESSES)),
+            **dict.fromkeys(_PROCESSES, self._process),
             **dict.fromkeys(_THROUGH_LINKS, self._through_links),
             **dict.fromkeys(_ENTRIES, self._entries),
             **dict.fromkeys(
@@ -239,6 +242,11 @@ class Guard:
                 self.stop(f"calls native code through ctypes ({_shown(args[-1])})")
             frame = frame.f_back
 
+    def _process(self, event: str, args: Any) -> None:
+        starts = event in ("subprocess.Popen", "os.posix_spawn")
+        if not (starts and is_harmless(args[0], args[1])):
+            self._said(_PROCESSES)(event, args)
+
     def _said(self, words: dict[str, str]) -> Callable[[str, Any], None]:
         def stop(event: str, args: Any) -> None:
             given = [_shown(value) for value in args] + [""] * 2
@@ -259,6 +267,14 @@ class Guard:
             return os.path.join(os.readlink(f"/proc/self/fd/{opened}"), os.fsdecode(path))
         except OSError:
             self.stop(f"{_VERBS.get(event, 'changes')} {_shown(path)} in a folder that it opened")
+
+
+def is_harmless(program: Any, command: Any) -> bool:
+    """Whether a process only prints, and may be started."""
+    if not isinstance(program, str | bytes) or not isinstance(command, list | tuple):
+        return False
+    words = tuple(os.fsdecode(word) for word in command)
+    return os.fsdecode(program) == _HARMLESS[0] and words == _HARMLESS
 
 
 def _shown(value: Any) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn
 
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.imports import when_imported
-from nethook.running.trying.sandbox.guard import Guard
+from nethook.running.trying.sandbox.guard import Guard, is_harmless
 
 # The module, the function, and which argument is the path.
 _WRITERS: Final = (
@@ -29,12 +29,9 @@ _WRITERS: Final = (
     ("cv2", "imwrite", 0, "filename"),
     ("torchaudio", "save", 0, "uri"),
 )
-# These start processes or connect from native code.
-_REFUSED: Final = (
-    ("_posixsubprocess", "fork_exec", "starts a process"),
-    ("subprocess", "_fork_exec", "starts a process"),  # the same, taken from there
-    ("torch.distributed", "init_process_group", "connects to other processes"),
-)
+# These start processes or connect from native code; the second is the first, taken from there.
+_STARTS: Final = (("_posixsubprocess", "fork_exec"), ("subprocess", "_fork_exec"))
+_REFUSED: Final = (("torch.distributed", "init_process_group", "connects to other processes"),)
 
 
 def guard_native_writers(guard: Guard) -> None:
@@ -46,6 +43,9 @@ def guard_native_writers(guard: Guard) -> None:
     for module in ("sqlite3", "sqlite3.dbapi2"):
         database = _Database(owner, f"{module}.connect", guard)
         when_imported(module, partial(_wrap, module, "connect", database))
+    for module, name in _STARTS:
+        start = _Start(owner, f"{module}.{name}", guard)
+        when_imported(module, partial(_wrap, module, name, start))
     for module, name, what in _REFUSED:
         refusal = _Refusal(owner, f"{module}.{name}", guard, what)
         when_imported(module, partial(_wrap, module, name, refusal))
@@ -91,6 +91,23 @@ class _Database(Hook):
         connection = original(*args, **named)
         self._guard.check_statements(connection)
         return connection
+
+
+class _Start(Hook):
+    """Starting a process from native code."""
+
+    __slots__ = ("_guard",)
+
+    def __init__(self, owner: Owner, address: str, guard: Guard) -> None:
+        super().__init__(owner, address)
+        self._guard = guard
+
+    def __call__(self, original: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        """Starts one that only prints; ends this process instead of any other."""
+        command, programs = (*args, None, None)[:2]
+        if not (isinstance(programs, tuple) and programs and is_harmless(programs[0], command)):
+            self._guard.stop("starts a process")
+        return original(*args, **named)
 
 
 class _Refusal(Hook):

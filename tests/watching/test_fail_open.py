@@ -84,6 +84,7 @@ PARTS = (
     "flight.ring",
     "flight.held",
     "losses.agreement",
+    "losses.called_from",
     "losses.calls",
     "losses.graph",
     "losses.marks",
@@ -128,6 +129,8 @@ ELSEWHERE = (
     "facts.plain_tensors",
     "facts.start",
     "loop.loose_tensors",
+    # Steps without an optimizer of torch's: see loop/test_hand_steps.py.
+    "loop.hand_steps",
     # Gradients that are cleared before a step: see loop/test_wiped_passes.py.
     "loop.wiped_passes",
     # Runs with a NaN: see flight/test_at_once.py.

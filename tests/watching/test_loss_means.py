@@ -259,6 +259,6 @@ def test_what_the_program_logs_stands_first(tmp_path):
         watch.log(train_loss=1.25, val_accuracy=0.5)
     run = nethook.open_run(tmp_path / "run.db")
     lines = [line for line in verdict_lines(run, PLAIN) if line.startswith("loss ")]
-    assert lines[0] == "loss 1.25 → 1.25  (train_loss, logged by the program)"
+    assert lines[0] == "loss 1.25  (train_loss, logged by the program)"
     assert lines[1].endswith(", mean over samples)")
-    assert dict(facts_of(Reading(run)))["loss"] == "1.25 → 1.25 (logged by the program)"
+    assert dict(facts_of(Reading(run)))["loss"] == "1.25 (logged by the program)"

@@ -82,6 +82,7 @@ NOT_ON_THE_WAY = {
     "losses.samples:length_of",
     "losses.recorder:Losses._poll",
     "losses.recorder:Losses.turn_off",
+    "losses.called_from:CalledFrom.turn_off",
     "losses.graph:_without_scale",
     # Losses of other kinds: see losses/test_kinds.py.
     "losses.kinds:_is_divergence",

@@ -79,7 +79,7 @@ class Session:
         self.interruptions: Interruptions
         self.window: OpenWindow
         self._end = StepEnd()
-        journal.on_give_up.append(self.passes.turn_off)
+        journal.on_give_up += [self.passes.turn_off, self.recorders.losses.turn_off]
 
     def follow(self, optimizers: Optimizers, facts: Facts, owner: Owner) -> None:
         """Says whose steps are followed; before that nothing may happen."""

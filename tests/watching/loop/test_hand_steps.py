@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,8 @@ import torch
 from torch import nn
 
 import nethook
+from nethook.watching.fail_open import WatchWarning
+from nethook.watching.loop.hand_steps import HandSteps
 
 STEPS, RATE = 6, 0.1
 CLEARED: dict[str, Callable[[nn.Module], None]] = {
@@ -150,3 +154,31 @@ def test_it_costs_what_the_budget_allows(tmp_path: Path) -> None:
     with nethook.open_run(tmp_path / "run.db") as run:
         updates = run.series("0.weight", "updates")
         assert 0 < updates.seen.sum() < 399
+
+
+METHODS = [name for name, each in vars(HandSteps).items() if inspect.isfunction(each)]
+
+
+@pytest.mark.parametrize("name", sorted({*METHODS} - {"__init__"}))
+def test_an_error_in_a_function_stays_inside(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone, watched = made(), made()
+    # A loop that clears gradients by itself has them read after each pass, another before that.
+    clear = CLEARED["None" if name == "backward_ended" else "zero_grad"]
+    expected = trained(alone, clear)
+
+    def broken(*args: Any, **kwargs: Any) -> None:
+        raise RuntimeError("injected")
+
+    torch.manual_seed(0)
+    made()  # the same random numbers as above
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", WatchWarning)
+        with nethook.watch(watched, to=tmp_path / "run.db", budget=None):
+            monkeypatch.setattr(HandSteps, name, broken)
+            assert trained(watched, clear) == expected
+    monkeypatch.undo()
+    assert [warning.category for warning in told] == [WatchWarning]
+    with nethook.open_run(tmp_path / "run.db") as run:
+        assert [event.message for event in run.events if event.kind == "watch-failed"]

@@ -43,7 +43,6 @@ from nethook.runs.reading.results import (
 )
 from nethook.runs.reading.sampling import Ranks, chosen_ranks
 from nethook.runs.reading.sessions import sessions_of
-from nethook.runs.reading.show import windows_in_words
 from nethook.runs.stores import local
 
 _T = TypeVar("_T")
@@ -428,6 +427,8 @@ class Run:
         self.close()
 
     def __repr__(self) -> str:
+        from nethook.runs.reading.show import windows_in_words
+
         ranks = self.ranks
         parts = []
         for phase in PHASES:

@@ -8,6 +8,7 @@ from. A library's own loss has no such line, and is named by that of the loop.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from torch import nn
@@ -27,9 +28,15 @@ NODES: Final = 64
 
 
 class CalledFrom:
-    """Marks losses with the line that calls their function, and finds it from a loss."""
+    """Marks losses with the line that calls their function, and finds it from a loss.
 
-    def __init__(self) -> None:
+    Arguments:
+        saw: called by a loss function of torch with (kind, args, kwargs, result). It calls `mark`,
+            and lets no error through.
+    """
+
+    def __init__(self, saw: Callable[[str, tuple[Any, ...], dict[str, Any], Any], None]) -> None:
+        self._saw = saw
         self._functions: LossFunctions | None = None
         self.done = False
         """Whether no more calls are marked."""
@@ -54,7 +61,8 @@ class CalledFrom:
         if self._functions is not None:
             self._functions.remove()
 
-    def _saw(self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+    def mark(self, result: Any) -> None:
+        """A loss function has returned this, at the line that runs now."""
         node = getattr(result, "grad_fn", None)
         if node is not None:
             node.metadata[CALL_MARK] = line_of_script(), set(library_calls())

@@ -72,7 +72,7 @@ class Losses(FailsAlone, Recorder):
         """An output whose node has no mark yet, and what it was made from, until its loss is
         known."""
         self._transfers = Transfers()
-        self._called_from = CalledFrom()
+        self._called_from = CalledFrom(self._saw_loss)
         self.lines = Lines()
         """Those of the script that make losses."""
         self._kept = Kept()
@@ -96,6 +96,12 @@ class Losses(FailsAlone, Recorder):
     def called(self, module: nn.Module) -> None:
         """A model is called in training, or a part of it alone."""
         self._called_from.model_called(module, self._watching.clock.totals["steps"])
+
+    @contained
+    def _saw_loss(
+        self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
+    ) -> None:
+        self._called_from.mark(result)
 
     @contained
     def _keep(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
